@@ -37,7 +37,8 @@ from leakboard.mechanism import ReleaseMechanism
 from leakboard.store import load_fields, save_fields
 
 Publication = Literal["documents", "words", "releases"]
-"""Kinds of publications: a vector of each text, a vector of each word, or private releases of any given vector."""
+"""Kinds of publications: a vector of each text, or of each word. ``releases``: the noise mechanism itself, which audits
+apply to any vector."""
 AuxiliaryRegime = Literal["within", "overlap", "disjoint"]
 """How the attacker's own texts overlap with the victim's, if both come from one corpus."""
 
@@ -156,7 +157,7 @@ class Victim(Plugin):
     trainable: ClassVar[bool] = True
     """Whether attackers may train the recipe on their own texts."""
     streams_of: ClassVar[str] = ""
-    """Name of another victim plugin with the same random streams; empty: none."""
+    """Name of another victim plugin whose random draws this one repeats, so that the two can be compared; empty: none."""
 
     @classmethod
     def example_corpus(cls) -> Corpus | None:

@@ -89,7 +89,7 @@ class AttackResult:
     secrets: tuple[str, ...]
     """Names of the attacked secrets, or one name that the threat chooses, such as ``words``."""
     test_size: int
-    """Number of texts, words, candidates or draws of the headline."""
+    """Number of texts, words, candidates or draws that the headline is computed from."""
     metrics: list[Metric]
     details: str = ""
     """How the attack answered, in words."""

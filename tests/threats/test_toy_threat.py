@@ -50,7 +50,7 @@ class LengthsThreat(Threat["LengthsAttack"]):
             ("leaderboard.csv", "console: attacks", "report", "page: attacks", "page: victims"),
             title="words off",
             kind="number",
-            better="higher is better",
+            better="higher is better",  # for the victim
             note="how many words a guess is wrong by, on average",
             metric="words_off",
             gate="attack",
