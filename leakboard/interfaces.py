@@ -157,7 +157,7 @@ class Victim(Plugin):
     trainable: ClassVar[bool] = True
     """Whether attackers may train the recipe on their own texts."""
     streams_of: ClassVar[str] = ""
-    """Name of another victim plugin whose random draws this one repeats, so that the two can be compared; empty: none."""
+    """Name of another victim plugin whose random draws this one repeats, to be compared with it; empty: none."""
 
     @classmethod
     def example_corpus(cls) -> Corpus | None:
