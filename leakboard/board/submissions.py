@@ -27,7 +27,7 @@ from typing import Any
 
 from leakboard.board.run_meta import describe
 from leakboard.errors import RequestError
-from leakboard.execution.environment import environment
+from leakboard.execution.provenance import environment
 from leakboard.pipeline.records import PUBLISHED, SUBMISSIONS, Entry, Record, pack, read_entries
 from leakboard.pipeline.runner import Run
 from leakboard.store import file_checksum, write_file

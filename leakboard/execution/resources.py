@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from leakboard.errors import RequestError
 from leakboard.execution import devices
-from leakboard.execution.environment import environment
+from leakboard.execution.provenance import environment
 from leakboard.logs import PROGRESS
 from leakboard.randomness import cards_in_use
 

@@ -15,18 +15,19 @@ from leakboard.execution.resources import provided
 from leakboard.interfaces import Corpus
 from leakboard.logs import log_progress
 from leakboard.metrics.measures import Metric
-from leakboard.pipeline.attacking import Gold, evaluate_attack, victim_metrics
+from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.publications import load_publications
 from leakboard.pipeline.records import Record, read_costs
 from leakboard.pipeline.results import record_of
 from leakboard.pipeline.stages import Stages
+from leakboard.pipeline.victim_metrics import Gold, victim_metrics
 from leakboard.store import CHECKSUMS, file_checksum
 from leakboard.threats.published import Publications
 from leakboard.threats.threat import VictimSide, why_no_attack
 
 
 def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
-    """Run a cell's attack; return the record and the costs of the stages, none if the cell is skipped."""
+    """Run a cell's attack; return the record and the costs of the stages. A skipped cell has no costs."""
     job = stages.job
     attack = job.cell.attack.build(stages.registry)
     corpus, auxiliary = stages.sides()

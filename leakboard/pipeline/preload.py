@@ -10,7 +10,7 @@ import sklearn.linear_model  # noqa: F401
 import torch  # noqa: F401
 
 import leakboard.pipeline.cell
-import leakboard.pipeline.worker  # noqa: F401
+import leakboard.pipeline.task_functions  # noqa: F401
 from leakboard.execution.resources import silence_libraries
 
 silence_libraries()

@@ -218,7 +218,7 @@ def _run_tasks(run: Run, jobs: Sequence[Job], display: Display, engine: Engine, 
     from leakboard.execution.tasks import Outcome, Task
     from leakboard.pipeline.schedule import Schedule, chosen_device
     from leakboard.pipeline.stages import RunFolders
-    from leakboard.pipeline.worker import record_failure
+    from leakboard.pipeline.task_functions import record_failure
 
     files = tuple(path.resolve() for path in run.plugin_files)
     device = chosen_device(run.suite.file.device, jobs, engine)

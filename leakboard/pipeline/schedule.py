@@ -14,7 +14,7 @@ from leakboard.execution.reservations import Reservation
 from leakboard.execution.resources import Needs
 from leakboard.execution.tasks import Task
 from leakboard.pipeline.stages import RunFolders
-from leakboard.pipeline.worker import fit_victim, load_dataset, publish_victim, run_cell
+from leakboard.pipeline.task_functions import fit_victim, load_dataset, publish_victim, run_cell
 from leakboard.store import folder_name
 from leakboard.suite.cells import Choice
 from leakboard.suite.code import is_foreign

@@ -7,7 +7,8 @@ import pytest
 
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import Coverage, FittedVictim, Secret, Victim
-from leakboard.pipeline.attacking import evaluate_attack, victim_metrics
+from leakboard.pipeline.attacking import evaluate_attack
+from leakboard.pipeline.victim_metrics import victim_metrics
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications
 from leakboard.threats.secrets import SecretsAttack

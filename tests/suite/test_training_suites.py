@@ -12,7 +12,7 @@ from leakboard.data.tokens import words
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.models.skip_gram import descent as training
 from leakboard.pipeline.stages import Stages
-from leakboard.pipeline.worker import RunFolders, fit_victim
+from leakboard.pipeline.task_functions import RunFolders, fit_victim
 from leakboard.store import Store
 from leakboard.suite.plan import Identities, plan
 from leakboard.suite.registry import Registry

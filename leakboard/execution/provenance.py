@@ -1,4 +1,4 @@
-"""Describe the environment of results: LeakBoard's commit, versions of libraries, and the machine."""
+"""Describe where results were computed: LeakBoard's commit, versions of libraries, and the machine."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from leakboard.execution.reservations import Reservation
 from leakboard.execution.tasks import Outcome, TaskFailed
 from leakboard.interfaces import Secret, Victim
-from leakboard.pipeline import cell, worker
+from leakboard.pipeline import cell, task_functions
 from leakboard.pipeline.publications import fit
 from leakboard.pipeline.records import read_record, write_record
 from leakboard.pipeline.results import record_of
@@ -37,8 +37,8 @@ def planned(run):
 
 def stages_of(job):
     """Return the tasks that come before the attack, to be called with folders and a function that warns."""
-    load = partial(worker.load_dataset, job, choice=job.cell.source.corpus, key=job.corpus_key)
-    return load, partial(worker.fit_victim, job), partial(worker.publish_victim, job)
+    load = partial(task_functions.load_dataset, job, choice=job.cell.source.corpus, key=job.corpus_key)
+    return load, partial(task_functions.fit_victim, job), partial(task_functions.publish_victim, job)
 
 
 def test_a_task_does_its_own_stage(run, planned):
@@ -48,7 +48,7 @@ def test_a_task_does_its_own_stage(run, planned):
         stage(folders, warn=print)
         made.insert(0, name)
         assert run.cached(job) == made
-    assert worker.run_cell(job, folders, print) == ""
+    assert task_functions.run_cell(job, folders, print) == ""
     assert run.record(job).status == "ok"
     assert dataclasses.replace(run).cached(job) == ["result", *made]
 
@@ -60,35 +60,35 @@ class TestOtherRuns:
         job, folders, folder = planned
         write_record(folder, record_of(job, "skipped", "theirs"))
         monkeypatch.setattr(cell, "attack_cell", lambda stages: pytest.fail("computed again"))
-        assert worker.run_cell(job, folders, print) == ""
+        assert task_functions.run_cell(job, folders, print) == ""
 
     @pytest.mark.parametrize("kind", ["another identity", "damaged", "failed"])
     def test_other_records_are_not_taken(self, kind, planned):
         job, folders, folder = planned
         if kind == "failed":
-            worker.record_failure(job, folders, "theirs", "")
+            task_functions.record_failure(job, folders, "theirs", "")
         else:
             key = "0" * 64 if kind == "another identity" else job.key
             write_record(folder, dataclasses.replace(record_of(job, "skipped", "theirs"), key=key))
         if kind == "damaged":
             path = folder / "result.json"
             path.write_text(path.read_text().replace("theirs", "others"))
-        assert worker.run_cell(job, folders, print) == ""
+        assert task_functions.run_cell(job, folders, print) == ""
         assert read_record(folder, job.key).status == "ok"
 
     def test_its_result_is_not_replaced_by_a_failure(self, planned):
         job, folders, folder = planned
         write_record(folder, record_of(job, "skipped", "theirs"))
-        assert worker.record_failure(job, folders, "ours", "") == ""
+        assert task_functions.record_failure(job, folders, "ours", "") == ""
         assert read_record(folder, job.key).reason == "theirs"
 
     def test_a_run_that_computes_anew_takes_only_new_results(self, planned):
         job, folders, folder = planned
         write_record(folder, record_of(job, "skipped", "theirs"))
         written = (folder / "result.json").stat().st_mtime
-        worker.run_cell(job, dataclasses.replace(folders, since=written), print)
+        task_functions.run_cell(job, dataclasses.replace(folders, since=written), print)
         assert read_record(folder, job.key).reason == "theirs"
-        worker.run_cell(job, dataclasses.replace(folders, since=written + 1), print)
+        task_functions.run_cell(job, dataclasses.replace(folders, since=written + 1), print)
         assert read_record(folder, job.key).status == "ok"
 
     @pytest.mark.parametrize(("ahead", "is_new"), [(0, False), (1, True)])

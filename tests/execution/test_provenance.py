@@ -3,7 +3,7 @@
 import subprocess
 
 import leakboard
-from leakboard.execution.environment import _commit, environment
+from leakboard.execution.provenance import _commit, environment
 from leakboard.execution.resources import Needs, measured
 
 
