@@ -44,7 +44,7 @@ def use(kind: Kind) -> None:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         if _card is not None:
             torch.cuda.set_device(_card)
-        torch.cuda.init()  # a seed set earlier would not reach the card
+        torch.cuda.init()  # `seeded` restores the random state of an initialised card only
     _in_force = kind
 
 

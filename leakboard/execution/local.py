@@ -50,8 +50,8 @@ def prepare_workers() -> None:
         os.environ[SAFE_PATH] = "1"  # a file `random.py` must not shadow the library
         imported = sorted(name for name in sys.modules if name.startswith("leakboard."))
         multiprocessing.get_context(START_METHOD).set_forkserver_preload(["leakboard.pipeline.preload", *imported])
-        resource_tracker.ensure_running()  # unblocks SIGINT, so it starts before the block below
-        # the new process inherits the block, so Ctrl-C does not reach workers
+        resource_tracker.ensure_running()  # unblocks SIGINT, so it must start before SIGINT is blocked
+        # the new process keeps SIGINT blocked, so Ctrl-C does not reach workers
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             forkserver.ensure_running()
@@ -63,7 +63,8 @@ def prepare_workers() -> None:
 class Local:
     """Runs up to ``jobs`` processes of this machine at once.
 
-    A task fails if it takes longer than its timeout, or if its process dies.
+    A task fails if it takes longer than its timeout. It also fails if its process dies before it writes its record. If
+    the pool breaks before the task begins, the task is tried again (`MAX_DEAD_WORKERS`).
     """
 
     def __init__(self, jobs: int):

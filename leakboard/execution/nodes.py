@@ -17,7 +17,7 @@ from leakboard.execution.tasks import Interruption, Outcome, Task, TaskFailed
 
 POLL_SECONDS = 0.5
 MAX_LOST_NODES = 3
-"""A task fails if this many nodes are lost while each runs the task alone."""
+"""A task fails once this many nodes were lost while they ran only this task."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Nodes:
         """Return the failure of each task of a lost batch; None: the task may run again."""
         if len(batch) == 1:
             self._losses.update(task.name for task in batch)
-        failure = TaskFailed(f"{MAX_LOST_NODES} nodes lost that ran it alone: {reason}")
+        failure = TaskFailed(f"{MAX_LOST_NODES} nodes were lost while they ran only this task: {reason}")
         return [
             None if self._losses[task.name] < MAX_LOST_NODES else Outcome(task, failure=failure, is_lost=True)
             for task in batch

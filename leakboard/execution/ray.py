@@ -16,8 +16,8 @@ from leakboard.execution.tasks import Outcome, Task
 class Ray:
     """Runs tasks on the nodes of a Ray cluster.
 
-    Without an address, Ray looks for a running cluster (``RAY_ADDRESS``, then the last one started on this machine). If
-    it finds none, it starts a cluster on this machine.
+    Without an address, Ray uses the cluster at ``RAY_ADDRESS``. If this variable is not set, Ray uses the cluster last
+    started on this machine. If none runs, Ray starts one.
     """
 
     BATCH_SECONDS = 0.5

@@ -36,8 +36,7 @@ class Reservation:
     run: str
     """Identity of the run, or a new random text for each request.
 
-    A run reserves a task again only after the task's worker was lost. So a reservation of the same run counts as
-    abandoned.
+    If an existing reservation has this identity, a lost worker left it. So it counts as abandoned.
     """
 
     @contextmanager
@@ -91,7 +90,7 @@ class Reservation:
                 "process": os.getpid(),
                 "seen_by": _observers(file),
                 "run": self.run,
-                # The lock comes first: a reader of the whole file finds the file locked.
+                # Locked before the write below: a reader of the whole content finds the file locked.
                 "is_locked": _lock(file, fcntl.LOCK_EX),
             }
             try:
@@ -161,7 +160,7 @@ def _lock(file: int, kind: int) -> bool:
 
 
 def _observers(file: int) -> str:
-    """Name the kernel and the mount of a file; processes with the same name see each other's locks."""
+    """Describe the kernel and the mount of a file. Processes that get the same text see each other's locks."""
     try:
         return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.fstat(file).st_dev}"
     except OSError:

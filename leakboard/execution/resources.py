@@ -45,7 +45,7 @@ class Needs:
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use, at least 1: CPU affinity and a container's quota count."""
+    """Return how many cores this process may use, at least 1. CPU affinity and a container's quota limit it."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with suppress(OSError, ValueError):  # no quota, or "max"
         if (version_2 := CGROUP / "cpu.max").exists():

@@ -45,5 +45,5 @@ def side_by_side(calls: Sequence[Callable[[], Result]]) -> list[Result]:
 
 
 def _alone(call: Callable[[], Result]) -> Result:
-    with one_thread():  # OpenMP counts per thread
+    with one_thread():  # OpenMP keeps its limit separately for each thread
         return call()

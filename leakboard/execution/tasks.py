@@ -71,7 +71,7 @@ class Outcome:
 class TaskQueue:
     """The tasks that have not begun, in the order of `take`.
 
-    Tasks without a predecessor come first, then the followers of ended tasks, newest first.
+    Tasks without a predecessor come first. Of the others, the followers of the task that ended last come first.
     """
 
     def __init__(self, tasks: Iterable[Task]):
@@ -124,7 +124,7 @@ class TaskQueue:
         (self._dependent if task.after else self._independent).appendleft(task)
 
     def retry(self, task: Task) -> None:
-        """Put back a task after its process was lost; `take` returns the task first and alone."""
+        """Put back a task after its process was lost; `take` returns the task alone."""
         self._retried.add(task.name)
         self._put_first(task)
 

@@ -73,8 +73,8 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
             vectors = fitted.publish_documents(corpus.texts(split), streams.stream(f"publish {split}"))
             documents[split] = _checked(vectors, len(corpus.splits[split]), f"document vectors of {split}")
         if corpus.has_labels:
-            # a fresh copy and a random order: a victim that remembers its texts gains nothing
             has_head = type(fitted).predict is not FittedVictim.predict
+            # a fresh copy and a random order: remembered texts do not help `predict`
             order = streams.stream("predict").permutation(len(documents["test"]))
             predicted = _predicted(load() if has_head else fitted, documents, corpus, order)
     if "words" in victim.publishes:

@@ -1,4 +1,4 @@
-"""Write and read the records of cells; a cell is done once its ``result.json`` exists."""
+"""Write and read the records of cells."""
 
 from __future__ import annotations
 

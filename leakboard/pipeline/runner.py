@@ -209,8 +209,8 @@ def _report_other_code(run: Run, done: Mapping[str, Result], display: Display) -
             made_by |= run.store.made_by("victims", job.victim_slug, job.fit_key)
         counts.update(name for name, code in made_by.items() if code != job.code.get(name, code))
     for name, count in sorted(counts.items()):
-        message = f"{name}: other code of the same revision computed results or artefacts of {count} cells"
-        display.print(f"{message}; --force computes them again")
+        message = f"{name}: the code has changed, the revision has not; results or artefacts of {count} cells"
+        display.print(f"{message} are from other code; --force computes them again")
 
 
 def _run_tasks(run: Run, jobs: Sequence[Job], display: Display, engine: Engine, force: bool) -> None:

@@ -216,7 +216,7 @@ class TestReuse:
         out = output_of(*uncomputed.arguments("run"))
         (line,) = [line for line in out.splitlines() if "other code" in line]
         assert line.startswith(
-            "victims/hashed: other code of the same revision computed results or artefacts of 4 cells"
+            "victims/hashed: the code has changed, the revision has not; results or artefacts of 4 cells"
         )
 
     def test_verify_and_force_compute_published_cells(self, uncomputed, command_line):

@@ -103,7 +103,7 @@ def test_tasks_of_a_lost_batch_are_tried_alone():
     tasks = [Task(name, answer, (name,), kind="small") for name in ("first", "bad", "b", "c")]
     outcomes = {o.task.name: o for o in drive(losing, tasks, 1, 1, 0.5, lambda task: False, print)}
     reasons = {name: o.failure.reason for name, o in outcomes.items() if o.failure}
-    assert reasons == {"bad": "3 nodes lost that ran it alone: node died"}
+    assert reasons == {"bad": "3 nodes were lost while they ran only this task: node died"}
     assert losing.batches[:2] == [["first"], ["bad", "b", "c"]]
     assert sorted(losing.batches[2:]) == [["b"], ["bad"], ["bad"], ["bad"], ["c"]]
 

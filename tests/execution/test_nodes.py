@@ -99,7 +99,7 @@ def test_a_ray_core_runs_one_task_at_a_time(monkeypatch):
 @pytest.mark.slow  # test_engines.py tests the same without Ray
 def test_a_task_that_is_lost_again_and_again_fails(cluster):
     outcomes, _ = run_all(Ray(cluster.address), [Task("dies", die, (1,))])
-    assert failures(outcomes)["dies"].startswith("3 nodes lost that ran it alone: ")
+    assert failures(outcomes)["dies"].startswith("3 nodes were lost while they ran only this task: ")
 
 
 def test_an_error_that_stops_the_run_stops_it(cluster):

@@ -137,8 +137,8 @@ class TestOtherCode:
     def test_a_changed_number_is_reported_once_for_a_plugin(self, first, run):
         change(first, 1, "hashed", NUMBER)
         assert self.reports(run(first)) == [
-            "victims/hashed: other code of the same revision computed results or artefacts of 2 cells; "
-            "--force computes them again"
+            "victims/hashed: the code has changed, the revision has not; results or artefacts of 2 cells "
+            "are from other code; --force computes them again"
         ]
 
     def test_a_fitted_victim_that_is_taken_is_reported_and_recorded(self, first, run):

@@ -85,7 +85,7 @@ def counted(
         owners: the unit of each text; None if every pair is a unit, which then counts for its centre.
         window: of the pairs (words).
         noise_multiplier: s, standard deviation of the noise on a count.
-        failure: p, probability that a word of one unit alone is kept.
+        failure: p, probability of keeping a word that only one unit has.
         max_words: largest number of words; None for no limit.
         generator: source of the noise.
     """

@@ -17,13 +17,14 @@ A private vocabulary has the words whose count with Gaussian noise exceeds a thr
 release, without sampling. But a released word reveals a unit if no other unit has the word.
 
 Theorem (noisy vocabulary; the argument of Korolova et al. 2009 and Gopi et al. 2020). Let two neighbours differ in one
-unit. Let p bound the probability that a word of this unit alone is released. Let counting and training be
-(epsilon, delta - p)-private if such words are never released. Then they are (epsilon - ln(1 - p), delta)-private.
+unit. Call a word unique if only this unit has it. Let p bound the probability that a unique word is released. Let
+counting and training be (epsilon, delta - p)-private if unique words are never released. Then they are
+(epsilon - ln(1 - p), delta)-private.
 
-Proof. Let M be the result with the unit, and M' the result without the unit. Let A be the event that no word of this
-unit alone is released. Let G be the result with the unit if such words are never released. P(A) >= 1 - p, and M = G
-under A. A depends only on the noise on the counts of these words. G does not use this noise, so A is independent of G.
-So for any set S, P(M in S) <= P(G in S) + p, and (1 - p) P(G in S) <= P(M in S). Therefore
+Proof. Let M be the result with the unit, and M' the result without the unit. Let A be the event that no unique word
+is released. Let G be the result with the unit if unique words are never released. P(A) >= 1 - p, and M = G under A. A
+depends only on the noise on the counts of unique words. G does not use this noise, so A is independent of G. So for any
+set S, P(M in S) <= P(G in S) + p, and (1 - p) P(G in S) <= P(M in S). Therefore
 
     P(M in S) <= e**epsilon P(M' in S) + (delta - p) + p
     P(M' in S) <= e**epsilon P(M in S) / (1 - p) + (delta - p).
@@ -50,7 +51,7 @@ from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 TIGHT_BELOW = 100.0
 """PLD is computed only if the epsilon by RDP is below this. Above, PLD takes minutes."""
 FAILURE_SHARE = 0.1
-"""Share of delta for the event that the vocabulary releases a word of one unit alone."""
+"""Share of delta for the event that the vocabulary releases a word that only one unit has."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class TrainingBudget:
 
     @property
     def failure(self) -> float:
-        """Largest probability p that the vocabulary releases a word of one unit alone; 0 for a public vocabulary."""
+        """Largest probability p of releasing a word that only one unit has; 0 for a public vocabulary."""
         return 0.0 if self.vocabulary_noise is None else FAILURE_SHARE * self.delta
 
     def epsilon(self, steps: int, method: Method = "rdp") -> float:

@@ -36,7 +36,7 @@ MAX_DRAWS = 5_000_000
 FIRST_DRAWS = 50_000
 """Largest number of releases of each input in the first round, if the number of draws is not given."""
 GROWTH = 3
-"""Releases of a round, divided by those of all earlier rounds together."""
+"""Releases of a round, divided by those of all earlier rounds together. The last round has all that are left."""
 CALLS_ERROR = 0.2
 """Share of the error for the audit of whole calls."""
 
@@ -50,7 +50,8 @@ class AuditResult(Finding):
     trade_off: TradeOff | None = None
     """Trade-off curve, with mu and Renyi divergences; None if calls refuted the claim and single rows did not.
 
-    The curve alone holds with this confidence; curve and epsilon together do not. The curve assumes independent rows.
+    The curve and the bound on epsilon each hold with ``confidence``; that both hold is less certain. The curve assumes
+    independent rows.
     """
 
 
@@ -139,7 +140,7 @@ def _audit_rows(
         if is_last or findings[-1].epsilon > mechanism.epsilon:
             break
         candidates = [c.with_scores(*fresh[c.score_name]) for c in candidates]
-    # candidate, threshold and scores are those of the last round
+    # candidate, threshold and fresh are those of the last round
     first_scores, second_scores = (threshold.sign * side for side in fresh[candidate.score_name])
     curve = candidate.curve(threshold).bound(first_scores, second_scores, curve_errors[number - 1])
     return max(findings, key=lambda finding: finding.epsilon), curve

@@ -226,7 +226,7 @@ def _threshold_values(scores: Array) -> Array:
 
 
 def _tail(scores: Array, values: Array, above: bool) -> Array:
-    """Return the share of an exponential tail beyond each value, float64 (k,); 0 before the tail."""
+    """Extrapolate the share of scores beyond each value by an exponential tail, float64 (k,); 0 before the tail."""
     ordered, beyond = (scores, values) if above else (-scores[::-1], -values)
     n, k = len(ordered), min(TAIL_SCORES, len(ordered) // 4)
     last = ordered[n - k :]

@@ -40,7 +40,7 @@ class Threshold:
     above: bool
     """True: scores at or above the value; False: scores below it."""
     promise: float
-    """Bound that fresh releases would prove at cautiously estimated rates; none if below 0."""
+    """Bound that fresh releases would prove at cautiously estimated rates; below 0 if they would prove nothing."""
 
     @property
     def sign(self) -> int:

@@ -20,7 +20,11 @@ BoundFunction = Callable[[int, int, int, float], float]
 """Maps the numbers of canaries, guesses and right guesses, and an error, to a lower bound on epsilon."""
 
 SHARES = (0.9, 0.5, 0.25, 0.1, 0.05, 0.02)
-"""Shares of the canaries to guess. Not all are guessed: coins rarely include exactly half of the canaries."""
+"""Shares of the canaries to guess.
+
+Half of the guesses say "included", but coins rarely include exactly half of the canaries. So guesses of all canaries
+would rarely all be right.
+"""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def scores_of(
 
 
 def rounding_step(scores: Array, digits: int) -> float:
-    """Return the step for rounding: the spread of the scores, up to a power of two, times 10**-digits."""
+    """Return the step for rounding: the spread of the scores, rounded up to a power of two, times 10**-digits."""
     spread = float(np.std(scores)) or 1.0
     return float(2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits)
 
