@@ -196,13 +196,15 @@ def _first_members(trainer: Trainer, scalings: Sequence[Scaling], size: int) -> 
 def _with_dev(trainer: Trainer, members: Sequence[Member], shares: Array) -> list[Member]:
     """Train members on train and dev: all if train is small, else those that count and learned from all of train.
 
-    No member is trained again if dev is too small to matter.
+    No member is trained again if dev is too small to matter, and no forest of a large train: dev would double its cost.
     """
     known = len(trainer.task.train.vectors)
     if len(trainer.task.dev.vectors) < DEV_SHARE * known:
         return list(members)
-    least = COUNTS if len(parts(known)) > 1 else 0.0
-    chosen = [i for i, member in enumerate(members) if member.texts == known and shares[i] >= least]
+    chosen = list(range(len(members)))
+    if len(parts(known)) > 1:
+        counting = [i for i in chosen if members[i].texts == known and shares[i] >= COUNTS]
+        chosen = [i for i in counting if members[i].family != "trees"]
     retrained = dict(zip(chosen, trainer.retrain_with_dev([members[i] for i in chosen]), strict=True))
     return [retrained.get(i, member) for i, member in enumerate(members)]
 
