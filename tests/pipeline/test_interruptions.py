@@ -86,7 +86,8 @@ def test_cells_fail_alone_by_a_dying_process_an_odd_exception_and_a_timeout(slee
 
 
 @pytest.mark.parametrize(
-    ("blocked", "reason"), [("out", "is a file; allowed: a folder"), ("out/tiny", "cannot be written (Not a directory)")]
+    ("blocked", "reason"),
+    [("out", "is a file; allowed: a folder"), ("out/tiny", "cannot be written (Not a directory)")],
 )
 def test_an_unwritable_folder_is_one_line(blocked, reason, bench, command_line):
     bench.suite()
