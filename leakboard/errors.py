@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
 import traceback
-import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,10 @@ def plain(text: str, longest: int = LONGEST) -> str:
     Escape codes would reach the reader's terminal; a lone surrogate can be written to no file.
     """
     shown = text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest:,} more characters)"
-    return "".join(c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs") else "\ufffd" for c in shown)
+    return _CONTROL.sub("\ufffd", shown)
+
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def one_line(error: BaseException) -> str:

@@ -58,8 +58,9 @@ def finite(value: Any) -> Any:
 
 def numbers(content: Mapping[str, Any], cls: type) -> dict[str, Any]:
     """Turn the names of infinity back into numbers, in the fields of a dataclass that are numbers."""
+    numeric = _numeric(cls)
     return {
-        key: _INFINITIES.get(value, value) if isinstance(value, str) and key in _numeric(cls) else value
+        key: _INFINITIES.get(value, value) if isinstance(value, str) and key in numeric else value
         for key, value in content.items()
     }
 

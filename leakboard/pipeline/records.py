@@ -9,6 +9,7 @@ import re
 import sys
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,16 @@ def read_published(folder: Path, wanted: Collection[str]) -> dict[str, Entry]:
 def published_records(folder: Path, is_foreign: bool = False) -> list[Record]:
     """Return all published records of a leaderboard, without their costs (see `read_entries`)."""
     return [record for record, _ in published_entries(folder, is_foreign)]
+
+
+def published_labels(folder: Path) -> set[tuple[Any, ...]]:
+    """Return dataset, victim, attack and seed of each published record, without checking the record."""
+    labels = set()
+    for line in _lines(folder / PUBLISHED):
+        with suppress(ValueError, KeyError, TypeError):
+            content = json.loads(line)
+            labels.add(tuple(content[name] for name in ("dataset", "victim", "attack", "seed")))
+    return labels
 
 
 def published_entries(folder: Path, is_foreign: bool = False) -> list[Entry]:

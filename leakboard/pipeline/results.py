@@ -15,7 +15,7 @@ from leakboard.pipeline.records import (
     SUBMISSIONS,
     Record,
     checked_costs,
-    published_records,
+    published_labels,
     read_published,
     read_record,
 )
@@ -84,8 +84,7 @@ class Results:
     def outdated(self, jobs: Sequence[Job]) -> int:
         """Return how many cells have a published result of the same labels but not of the same identity."""
         missing = {_labels(job) for job in jobs if job.key not in self._home_board}
-        records = published_records(self.home) if missing else ()
-        return len(missing & {(r.dataset, r.victim, r.attack, r.seed) for r in records})
+        return len(missing & published_labels(self.home)) if missing else 0
 
     def _in_folder(self, cells: Path, job: Job, origin: Origin) -> Result | None:
         folder = os.path.join(cells, job.folder)
