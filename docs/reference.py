@@ -18,9 +18,9 @@ from leakboard.cli.commands import app
 from leakboard.cli.listing import what_meets
 from leakboard.metrics.entries import METRICS
 from leakboard.site.sections import markdown_table
-from leakboard.suite.keys import ENTRY_KEYS, SuiteFile
 from leakboard.suite.options import describe
 from leakboard.suite.registry import Registry
+from leakboard.suite.suite_file import ENTRY_KEYS, SuiteFile
 from leakboard.threats.threat import known_threats
 
 PICTURE = Path(leakboard.site.__file__).parent / "templates" / "threat_model.svg"

@@ -17,8 +17,8 @@ from leakboard.cli import commands
 from leakboard.execution.engines import InProcess
 from leakboard.pipeline import runner
 from leakboard.suite import options
-from leakboard.suite.keys import SuiteFile
 from leakboard.suite.registry import FOLDERS, Registry
+from leakboard.suite.suite_file import SuiteFile
 from leakboard.suite.suites import suite_names
 
 DOCS = ROOT / "docs"

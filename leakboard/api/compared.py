@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from leakboard.board.schema import Row
 from leakboard.board.strongest import headlines
 from leakboard.board.summary import rows_of_secrets
+from leakboard.threats.sentence_parts import is_number, secrets_of
 from leakboard.threats.threat import threat_named
-from leakboard.threats.wording import is_number, secrets_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

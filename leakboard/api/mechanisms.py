@@ -85,7 +85,7 @@ class Audit:
     @property
     def summary(self) -> str:
         """The result in two plain sentences."""
-        from leakboard.threats.wording import audited, percent
+        from leakboard.threats.sentence_parts import audited, percent
 
         verdict = VERDICTS[self.verdict].format(claimed=f"{self.epsilon:.3g}")
         shares = f"{percent(self.first)} of the releases of the one input and {percent(self.second)} of the other's"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from leakboard.api.report import Report
     from leakboard.data.readers.vector_databases import Source
-    from leakboard.suite.keys import Device
+    from leakboard.suite.suite_file import Device
 
 TEST_SHARE = 0.2
 """Share of the rows that attacks are scored on."""
@@ -73,7 +73,7 @@ def evaluate(
         RequestError: an argument is wrong; one line names it, the row, and what is allowed.
     """
     from leakboard.api.inputs import ROLES, gather
-    from leakboard.suite.keys import Device
+    from leakboard.suite.suite_file import Device
 
     require(FilePath | None, out=out)
     require(bool, progress=progress)

@@ -16,8 +16,8 @@ from leakboard.errors import RequestError, nearest
 if TYPE_CHECKING:
     from leakboard.api.report import Report
     from leakboard.suite.cells import Cell
-    from leakboard.suite.keys import Device
     from leakboard.suite.registry import Registry
+    from leakboard.suite.suite_file import Device
     from leakboard.suite.suites import Suite
 
 

@@ -13,8 +13,8 @@ from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
 from leakboard.metrics.row_match import LEVEL
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import KINDS
+from leakboard.threats.sentence_parts import ROUNDING, beats_constant
 from leakboard.threats.threat import threat_named
-from leakboard.threats.wording import ROUNDING, beats_constant
 
 BEYOND = "better than the best possible attacker on the texts: the secret leaks in another way, or there is a bug"
 """Status of an attack on generated data whose whole interval is above the best possible attacker on the texts."""

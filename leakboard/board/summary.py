@@ -9,8 +9,8 @@ from leakboard.board.schema import Row
 from leakboard.board.strongest import headlines
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import Names
+from leakboard.threats.sentence_parts import is_number
 from leakboard.threats.threat import threat_named
-from leakboard.threats.wording import is_number
 
 MAX_SENTENCES = 30
 """Sentences on guesses that are shown, and as many on audits; the table has the rest."""

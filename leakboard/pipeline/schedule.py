@@ -18,9 +18,9 @@ from leakboard.pipeline.task_functions import fit_victim, load_dataset, publish_
 from leakboard.store import folder_name
 from leakboard.suite.cells import Choice
 from leakboard.suite.code import is_foreign
-from leakboard.suite.keys import Device
 from leakboard.suite.options import parts
 from leakboard.suite.plan import Job
+from leakboard.suite.suite_file import Device
 from leakboard.suite.suites import Suite
 
 

@@ -23,7 +23,7 @@ from leakboard.store import write_file
 from leakboard.suite.names import natural
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import find_suite, home_of
-from leakboard.threats.wording import ROUNDING
+from leakboard.threats.sentence_parts import ROUNDING
 
 DOCUMENTATION = "docs/index.html"
 """Where the documentation begins, below the root of a site that has one."""

@@ -24,7 +24,7 @@ import pydantic.dataclasses
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
 
 from leakboard.errors import RequestError, nearest, plain
-from leakboard.suite.keys import ENTRY_KEYS
+from leakboard.suite.suite_file import ENTRY_KEYS
 
 STRICT = ConfigDict(extra="forbid", strict=True)
 

@@ -21,9 +21,9 @@ from leakboard.suite import options
 from leakboard.suite.cells import Cell, Choice, Conditions, Source
 from leakboard.suite.files import FOLDER, relative_to
 from leakboard.suite.instances import as_entries
-from leakboard.suite.keys import DEVICES, REGIMES, Entries, Seeds, SuiteFile
 from leakboard.suite.names import Names, display_names, repeated
 from leakboard.suite.registry import BrokenPlugin, Registry
+from leakboard.suite.suite_file import DEVICES, REGIMES, Entries, Seeds, SuiteFile
 from leakboard.suite.yaml_files import read_yaml
 
 MAX_CELLS = 50_000

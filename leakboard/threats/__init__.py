@@ -1,11 +1,11 @@
-"""Define the six threats: the attacker's view, its answer, and the score of the answer.
+"""Define the seven threats: the attacker's view, its answer, and the score of the answer.
 
-Each threat has a module: `secrets`, `words`, `texts`, `membership`, `releases` and `canaries`. The other modules
-support them:
+`secrets` has two threats: attributes and entities. `words`, `texts`, `membership`, `releases` and `canaries` have one
+each. The other modules support them:
 
 - `threat` is the base of all threats;
 - `oracle` answers an attack's questions to the victim;
 - `candidates` draws units of training data;
 - `published` publishes texts again;
-- `wording` has the sentences.
+- `sentence_parts` has the sentence about an audit, and numbers and names for the sentences of threats.
 """

@@ -25,7 +25,7 @@ from leakboard.metrics.measures import Metric
 from leakboard.metrics.word_scores import RecoveredSentence
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications, Publisher
-from leakboard.threats.wording import (
+from leakboard.threats.sentence_parts import (
     CHANCE,
     NO_PROOF,
     ROUNDING,

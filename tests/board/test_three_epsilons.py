@@ -7,7 +7,7 @@ from made_records import CLAIM, scored
 
 from leakboard.metrics.audits import VERDICT_ERROR, bound_metrics, verdict_error
 from leakboard.privacy.auditing.bound import bound_from_counts
-from leakboard.threats.wording import audit_sentence
+from leakboard.threats.sentence_parts import audit_sentence
 
 
 def floored(bound):

@@ -1,4 +1,4 @@
-"""Define the keys of a suite's YAML file, and the keys of its entries next to plugins and their options."""
+"""Define the keys of a suite's YAML file, and the keys that its entries have besides options of plugins."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SuiteFile(BaseModel):
     gold: str | dict[str, Any] | None = None
     """A victim with word vectors: the words next to each query are compared between every victim and this one."""
     queries: Annotated[list[str], Field(min_length=1)] | None = None
-    """Words to compare the neighbours of with the gold model's; null: the eleven of Vu, Tran and Jiang (2019)."""
+    """Words whose neighbours are compared with the gold model's; null: the eleven of Vu, Tran and Jiang (2019)."""
     projected: list[str] = []
     """Names of victims to draw: their vectors of test texts in two dimensions (t-SNE), coloured by a secret."""
 

@@ -1,4 +1,4 @@
-"""Write the sentences about attacks on secrets and about audits of claims."""
+"""Write the sentence about an audit, and parts of the sentences that threats define (`Threat.found`)."""
 
 from __future__ import annotations
 
