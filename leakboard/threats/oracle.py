@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 from numpy.typing import NDArray
@@ -41,15 +43,21 @@ class Oracle:
         """Return every word that the attack has sent to the victim."""
         return self._queried
 
-    def require_own_questions(self) -> None:
-        """Refuse an attack that sent the victim test texts that are not among the attacker's texts.
+    def require_own_questions(self, seen: Iterable[str] = ()) -> None:
+        """Refuse an attack that asked the victim about too many test texts.
+
+        Test texts that are also in ``seen``, or in the attacker's corpus, do not count.
+
+        Args:
+            seen: other texts of the attacker's view.
 
         Raises:
-            RequestError: the attack sent more than a share of `BY_CHANCE` of these texts.
+            RequestError: the attack asked about more than a share of `BY_CHANCE` of the texts that count.
         """
         if not self._asked:
             return
-        own = {_plain(text) for name in ("train", "dev") for text in self._auxiliary.texts(name)}
+        auxiliary = (self._auxiliary.texts(name) for name in ("train", "dev"))
+        own = {_plain(text) for text in itertools.chain(seen, *auxiliary)}
         foreign = {_plain(text) for text in self._side.corpus.texts("test")} - own
         sent = foreign & {_plain(text) for text in self._asked}
         if len(sent) > BY_CHANCE * len(foreign):
@@ -64,7 +72,10 @@ class Oracle:
         return self._publish(Texts(texts), self._stream)
 
     def words(self, texts: Texts) -> PublishedWords:
-        """Publish the words of these texts: one row for each word of a static table, or one for each occurrence."""
+        """Publish the words of these texts.
+
+        A static table gives one row for each of its words that the texts contain. Otherwise each occurrence has a row.
+        """
         named = self._record(texts)
         answer = self._side.fitted().publish_words(Texts(texts), self._stream)
         if answer.text_index is not None:

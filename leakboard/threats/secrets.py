@@ -128,7 +128,7 @@ class SecretsThreat(Threat["SecretsAttack"]):
         guesser = attack.fit(view, side.streams.seed_for("attack"))
         vectors, order = shuffled(observe(side, attack.observations), side.streams.stream("shuffle"))
         answer = guesser(vectors)
-        view.oracle.require_own_questions()
+        view.oracle.require_own_questions([*view.train.texts, *view.dev.texts])
         guesses = SecretGuesses(answer) if isinstance(answer, Mapping) else answer
         expect(guesses, SecretGuesses, "secrets")
         if masked := [name for name, values in guesses.scores.items() if np.ma.is_masked(values)]:

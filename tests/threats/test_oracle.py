@@ -41,6 +41,14 @@ def test_test_texts_are_no_questions_unless_they_are_the_attackers_own(plain):
         oracle.require_own_questions()
 
 
+def test_copies_of_texts_that_the_attacker_sees_are_its_own_questions(plain):
+    oracle = oracle_of(plain)
+    oracle.encode(plain.corpus.texts("test"))
+    oracle.require_own_questions(plain.corpus.texts("test"))
+    with pytest.raises(RequestError, match="the attack sent the victim 40 of 40 test texts"):
+        oracle.require_own_questions()
+
+
 def test_queried_texts_lose_their_rows(plain, monkeypatch):
     """A vector store finds vectors by row: rows of test would give an attack the test vectors in order."""
     rows = []

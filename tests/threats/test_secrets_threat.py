@@ -56,6 +56,23 @@ def test_guesses_on_dev_are_scored(plain):
         evaluate_attack(attack(guessed[1:]), plain)
 
 
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_an_attack_may_encode_the_texts_of_its_view(split, plain, make_corpus):
+    """Half of the test texts are copies of these texts, and the attacker's corpus has others."""
+    corpus = plain.corpus
+    columns = {name: part.to_dict() for name, part in corpus.splits.items()}
+    columns["test"]["text"][:20] = columns[split]["text"][:20]
+    corpus = make_corpus(columns, corpus.secrets)
+    side = dataclasses.replace(plain, corpus=corpus, auxiliary=corpus.with_rows("train", []).with_rows("dev", []))
+
+    class Encodes(SecretsAttack):
+        def fit(self, view, seed):
+            view.oracle.encode(getattr(view, split).texts)
+            return lambda shown: {"colour": zeros(shown)}
+
+    assert evaluate_attack(Encodes(), side).test_size == 40
+
+
 def test_a_corpus_without_secrets_of_the_kind_is_not_attacked(plain):
     class EntitiesAttack(SecretsAttack):
         kind = "entity"
