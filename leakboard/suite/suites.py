@@ -20,6 +20,7 @@ from leakboard.store import digest, file_checksum
 from leakboard.suite import options
 from leakboard.suite.cells import Cell, Choice, Conditions, Source
 from leakboard.suite.files import FOLDER, relative_to
+from leakboard.suite.form import PUBLICATIONS
 from leakboard.suite.instances import as_entries
 from leakboard.suite.names import Names, display_names, repeated
 from leakboard.suite.registry import BrokenPlugin, Registry
@@ -67,7 +68,7 @@ class Suite:
         """Return the cells in order; cells of one fitted victim follow each other.
 
         Args:
-            seeds: instead of the suite's.
+            seeds: instead of all seeds of the suite and of its victims.
             only: keep cells whose ``dataset``, ``victim`` or ``attack`` is one of these: plugins, labels or names.
 
         Raises:
@@ -92,7 +93,6 @@ class Suite:
         return cells
 
     def _names_of(self, cell: Cell, kind: str) -> tuple[str, str, str]:
-        """Return the plugin, the label and the displayed name of a part of a cell."""
         entries: dict[str, Source | Choice] = {"dataset": cell.source, "victim": cell.victim, "attack": cell.attack}
         entry = entries[kind]
         return entry.name, entry.label, self.names.name(kind, entry.label)
@@ -179,7 +179,7 @@ def _built(file: SuiteFile, path: Path, checksum: str, registry: Registry) -> Su
     if not FOLDER_NAME.fullmatch(name):
         raise RequestError(
             f"{path}: {name!r} cannot be a suite's name, which names a folder: allowed are letters, digits, "
-            "_, -, blanks and dots, the first a letter or digit"
+            "_, -, blanks and dots, the first a letter, digit or _"
         )
     if file.queries and not file.gold:
         raise RequestError(f"{path}: queries: without gold there is nothing to compare their neighbours with")
@@ -224,10 +224,12 @@ def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[
 def _all_attacks(registry: Registry, victim: Choice, path: Path) -> tuple[Choice, ...]:
     """Return every attack that applies to a victim's publications, with default options.
 
+    The publications of a broken victim are unknown, so it gets every attack. Each of its cells fails with the reason.
+
     Raises:
         RequestError: a plugin file that the user names is broken: it may hold an attack.
     """
-    publishes = victim.plugin.publishes if victim.plugin is not None else ()
+    publishes = PUBLICATIONS if victim.plugin is None else victim.plugin.publishes
     listings = registry.listings("attacks")
     for listing in listings:
         if listing.problem and Path(listing.origin) in registry.files:

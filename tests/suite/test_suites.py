@@ -144,6 +144,19 @@ def test_entries_of_a_broken_plugin_stay_apart(bench, opened):
     assert [bool(victim.problem) for victim in suite.victims] == [False, True, True, True]
 
 
+def test_all_attacks_on_a_broken_victim_fail_with_its_reason(bench, opened, command_line):
+    bench.plugin("hashed", "torn", ("import numpy as np\n", "import numpy as np\nimport absent\n"))
+    suite = opened(victims=["hashed", "torn"], attacks="all")
+    attacks = {
+        name: {cell.attack.name for cell in suite.cells() if cell.victim.name == name} for name in ("hashed", "torn")
+    }
+    assert attacks["hashed"] < attacks["torn"]
+    code, out, err = command_line(*bench.arguments("run", "--only", "victim=torn"))
+    assert code == 1
+    assert "needs absent, not installed" in out + err
+    assert f"{len(attacks['torn'])} failed" in out + err
+
+
 def test_a_suite_is_named_after_its_folder_from_anywhere(bench, monkeypatch):
     folder = bench.folder / "cautious"
     folder.mkdir()
