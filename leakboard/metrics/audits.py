@@ -36,8 +36,8 @@ VERDICT_ERROR, VERDICT_ERROR_WITH_DELTA = 1e-4, 1e-3
 """Largest probability that a true claim is called violated: small enough for boards of hundreds of claims.
 
 The second is for claims with a delta, often 1e-5. A sound training may reveal everything with probability delta, so
-guesses of one run prove nothing at a smaller error. The error is divided among the audits of a claim, and among the
-numbers of guesses that an audit tries.
+guesses of one run prove nothing at an error below delta. The error is divided among the audits of a claim, and among
+the numbers of guesses that an audit tries. So a part of 1e-4 could be below delta.
 """
 VERDICT_CONFIDENCE = (
     f"{100 * (1 - VERDICT_ERROR):.4g} % confidence, {100 * (1 - VERDICT_ERROR_WITH_DELTA):.3g} % with a delta"
@@ -149,7 +149,7 @@ def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
 
 
 def contradiction(cell: Sequence[Metric]) -> str:
-    """Return what is impossible in the counts of an audit; empty if they can be."""
+    """Return what is impossible in the counts of an audit; empty if the counts are possible."""
     known = {metric.name: metric.value for metric in cell if metric.value is not None}
     for metric in cell:
         if metric.name in (TRUE_POSITIVES, FALSE_POSITIVES) and not 0 < (metric.n or 0) >= (metric.value or 0):

@@ -31,9 +31,9 @@ class Values:
 SHARES, FLAGS, DIFFERENCES = Values(0, 1), Values(0, 1, are_whole=True), Values(-1, 1)
 NUMBERS, BOUNDS, ANY = Values(0, sys.float_info.max), Values(0, 1e6), Values(-math.inf, math.inf)
 COUNTS = Values(0, 1e15, are_whole=True)
-"""Numbers of releases."""
+"""Numbers of releases, canaries or guesses."""
 CANARIES, GROUPS, TRIES = (Values(1, most, are_whole=True) for most in (1e6, 1e4, 100))
-"""How many canaries there are, how many units one canary has, and how many numbers of guesses were tried.
+"""How many canaries there are, how many units one canary has, and how many values of `canary_guesses` were tried.
 
 The time of a bound grows with them.
 """
@@ -50,13 +50,13 @@ class MetricEntry:
     since: str = "0.1.0"
     """The first version whose records can have it."""
     listed: Literal["", "page", "board"] = "board"
-    """Where the measures of a victim list it: nowhere, on the victim's page, or on the board's page as well."""
+    """Pages that list it among the measures of a victim: none, the victim's page, or the board's page as well."""
     of: Literal["attack", "victim"] = "attack"
     """Whether it measures an attack, or the victim's vectors whatever the attack."""
     values: Values = SHARES
     """The values that published records may hold."""
     numbered: str = ""
-    """The prefix ``fpr=`` of a metric whose variable is a number, as in ``fpr=0.1``; empty if it is any text."""
+    """If the variable is a number, the text before it, as ``fpr=`` in ``fpr=0.1``; empty: any variable is allowed."""
 
 
 METRICS: Mapping[str, MetricEntry] = {
@@ -114,7 +114,8 @@ METRICS: Mapping[str, MetricEntry] = {
     "attack_f1": MetricEntry("F1 of finding the texts that mention an entity."),
     "attack_f1_macro": MetricEntry("Mean of `attack_f1` over the entities."),
     "attack_auc": MetricEntry(
-        "Area under the ROC curve: the probability that a text with the value scores above one without; 0.5 is chance."
+        "Area under the ROC curve: the probability that a text with the value scores above one without; 0.5 is chance. "
+        "For membership: that a member scores above another candidate."
     ),
     "share": MetricEntry("Share of the test texts that belong to a group.", of="victim"),
     "task_gap": MetricEntry(
@@ -130,7 +131,7 @@ METRICS: Mapping[str, MetricEntry] = {
     "recall@1": MetricEntry("Share of the words whose first candidate is right."),
     "recall@5": MetricEntry("Share of the words that are among the first five candidates."),
     "mean_reciprocal_rank": MetricEntry("1 / the rank of the right candidate, averaged over words."),
-    "known_to_attacker": MetricEntry("Share of the published words that the attacker's own texts contain."),
+    "known_to_attacker": MetricEntry("Share of the published words that are in the vocabulary of the guesses."),
     "sentence_words_right": MetricEntry("Share of the words of running texts that are recovered."),
     "token_precision": MetricEntry("Share of the words written by the attack that are in the text."),
     "token_recall": MetricEntry("Share of the text's words that the attack writes."),
@@ -200,7 +201,8 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "gold_queries": MetricEntry("Share of the suite's queries that both tables have.", of="victim"),
     "rmse_linear": MetricEntry(
-        "Root mean square error of a numeric target by least squares on a user's mean vector.",
+        "Root mean square error of a numeric target by least squares on the mean vectors of users; without users, of "
+        "documents or texts.",
         values=NUMBERS,
         of="victim",
     ),

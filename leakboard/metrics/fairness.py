@@ -30,8 +30,8 @@ def group_metrics(
     """Return accuracy, gap, p-value and true-positive-rate gap of a secret's groups.
 
     - The gap is a group's accuracy minus that of the first group that has texts.
-    - Its interval is a bootstrap over independent units. If a group has only right or only wrong answers,
-      all resamples agree, and Newcombe's interval replaces it.
+    - Its interval is a bootstrap over independent units. If a group has only right or only wrong answers, its resamples
+      all agree, and Newcombe's interval replaces the bootstrap.
     - Its p-value is Fisher's exact test of right and wrong answers in the two groups. The test assumes that texts are
       independent.
     - An empty group has no values; its status says that it is empty.

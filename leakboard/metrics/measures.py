@@ -31,12 +31,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number of a cell, with the secret and the group that it is about, and the number of texts (or words)."""
+    """One number of a cell, with its interval and the number of texts (or words)."""
 
     name: str
     value: float | None
     variable: str = ""
+    """The secret, target or test that it is about, or a setting such as ``fpr=0.1``; empty: none, or all secrets."""
     group: str = ""
+    """The value of the secret that the texts have; empty: all texts."""
     low: float | None = None
     high: float | None = None
     n: int | None = None

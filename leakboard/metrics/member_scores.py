@@ -202,7 +202,10 @@ class _Trials:
 
     @property
     def fill(self) -> float:
-        """Mean size of a unit divided by the largest size, in (0, 1]: success rate of a trial / rate of candidates."""
+        """Mean size of a unit divided by the largest size, in (0, 1].
+
+        The success rate of a trial is this number times the rate of candidates.
+        """
         return self.candidates / (self.units * self.largest)
 
     def ranks(self, target: float) -> list[int]:

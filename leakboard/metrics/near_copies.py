@@ -20,9 +20,9 @@ NEAR = 0.3
 MAX_ROWS = 2_000
 """Largest number of vectors of test that are compared with all of train."""
 MAX_NUMBERS = 2_000_000
-"""Largest number of random vectors times dimensions, for vectors to compare and for vectors to compare with."""
+"""Each of the two sets of random vectors holds about this many numbers at most."""
 ONE_DIRECTION = 0.001
-"""Distances below this are rounding errors of cosines in float32: a twentieth of train has one direction."""
+"""A radius below this is a rounding error of float32: a twentieth of train has the direction of the vector."""
 BLOCK = 65_536
 """Number of vectors of train that are centred at once."""
 SAMPLE = 1_000

@@ -124,7 +124,7 @@ def neighbour_metrics(
 
     Args:
         published: the table to score.
-        gold: the table with the right neighbours. If one of the tables is contextual, there are no values.
+        gold: the table with the right neighbours. If a table is contextual, ``gold_queries`` is 0, without scores.
         queries: words to ask for; ``gold_queries`` is the share of these words that both tables have.
         k: number of neighbours of each query.
         seed: draws the random words.

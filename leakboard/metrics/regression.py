@@ -1,8 +1,9 @@
-"""Predict a user's numeric targets from published document vectors (Vu, Tran and Jiang 2019, table 3).
+"""Predict numeric targets of users from published document vectors (Vu, Tran and Jiang 2019, table 3).
 
-A row is a user: the mean of the document vectors of the user's texts. Without users, a row is a text. Least squares and
-a linear support vector regression with the paper's settings are fitted on train; dev is not used. The features are the
-published vectors alone, standardised by the training rows. The paper also uses TF-IDF and public vectors.
+A row is a user: the mean of the vectors of the user's texts. Without users, a row is a document. Without both, a row is
+a text. Least squares and a linear support vector regression with the paper's settings are fitted on train; dev is not
+used. The features are the published vectors alone, standardised by the training rows. The
+paper also uses TF-IDF and public vectors.
 
 Every number in the paper's table 3 is worse than guessing the training mean: the best RMSE is 1.25, that of the mean
 is 0.92. The paper has about 2,000 features for 200 users, so its numbers say little about the vectors. That is why the
@@ -37,7 +38,7 @@ def regression_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[
     """
     if not corpus.numeric_targets or not documents:
         return []
-    train, test = (user_means(corpus, split, np.asarray(documents[split], np.float64)) for split in SPLITS)
+    train, test = (means_of_authors(corpus, split, np.asarray(documents[split], np.float64)) for split in SPLITS)
     metrics = []
     for target in corpus.numeric_targets:
         values, wanted = (_targets(corpus, split, target) for split in SPLITS)
@@ -47,22 +48,22 @@ def regression_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[
     return metrics
 
 
-def user_means(corpus: Corpus, split: str, values: Array) -> Array:
-    """Return the mean row of each user's texts, float64 (users, d), in the order of names.
+def means_of_authors(corpus: Corpus, split: str, values: Array) -> Array:
+    """Return the mean row of each author's texts, float64 (authors, d), in the order of names.
 
-    If the corpus names no users, return the rows unchanged.
+    An author is a user; if the corpus names no users, a document. Without both, return the rows unchanged.
 
     Args:
         corpus: has the split.
         split: the split of the texts.
         values: float64 (n, d), one row for each text of the split.
     """
-    users = authors(corpus, split)
-    if users is None:
+    owners = authors(corpus, split)
+    if owners is None:
         return values
-    sums = np.zeros((users.max() + 1, values.shape[1]))
-    np.add.at(sums, users, values)
-    return sums / np.bincount(users)[:, None]
+    sums = np.zeros((owners.max() + 1, values.shape[1]))
+    np.add.at(sums, owners, values)
+    return sums / np.bincount(owners)[:, None]
 
 
 def root_mean_square(errors: Array, name: str, variable: str) -> Metric:
@@ -88,9 +89,9 @@ def _root_of_mean(squares: Array, axis: int = -1) -> NDArray[Any]:
 
 
 def _targets(corpus: Corpus, split: str, target: str) -> Array:
-    """Return a numeric target, float64 (users,); all rows of a user have the same value."""
+    """Return the mean of a numeric target for each author, float64 (authors,)."""
     column = np.asarray(corpus.splits[split][target][:], dtype=np.float64)
-    return user_means(corpus, split, column[:, None])[:, 0]
+    return means_of_authors(corpus, split, column[:, None])[:, 0]
 
 
 def _models() -> dict[str, Any]:

@@ -6,8 +6,9 @@ ask whether the vector of a row fits the row better than the vectors of other ro
 - ``classes``: a ridge regression guesses label and secrets from a vector.
 - ``words``: a ridge regression guesses the vector from the words of the text.
 
-Both learn from rows of train. The fit of a row of test is the product of its guess and its truth, in standard
-deviations over all vectors of test. Each test asks two questions, and answers them by permutations:
+Both learn from rows of train. The fit of a row of test is the product of its guess and its truth. It is scaled: the
+products of this guess with the truths of all rows have mean 0 and deviation 1. Each test asks two questions, and
+answers them by permutations:
 
 - Is the mean fit larger than for vectors in random order? If no test finds this, ``rows_match`` is 0, with a warning.
   Vectors in random order get no warning with probability at most `LEVEL`: the tests share this level (Bonferroni).
@@ -88,7 +89,7 @@ def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[M
     codes = {split: [corpus.column(split, name)[rows] for name in columns] for split, rows in chosen.items()}
     in_both = [len(np.intersect1d(*parts)) > 1 for parts in zip(codes["train"], codes["test"], strict=True)]
     codes = {split: list(itertools.compress(parts, in_both)) for split, parts in codes.items()}
-    if any(in_both):  # authors as a secret are others in test
+    if any(in_both):  # not if the author is the secret: train and test have other authors
         fits["classes"] = _scaled(_classes(vectors, codes))
     if corpus.has_texts:
         texts = {split: corpus.texts(split) for split in chosen}
@@ -112,7 +113,7 @@ def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[M
     units = authors(corpus, "test")
     owners = np.arange(len(rows)) if units is None else units
     changes = {
-        name: _change(*_by_unit(_deviations(fit), rows[chosen["test"]], owners[chosen["test"]]), rng)
+        name: _change(*_by_unit(_fit_of_rows(fit), rows[chosen["test"]], owners[chosen["test"]]), rng)
         for name, fit in fits.items()
     }
     metrics += [Metric("row_change_p", change.p_value, name) for name, change in changes.items()]
@@ -154,9 +155,9 @@ def _standardised(part: Array, known: Array) -> Array:
     return np.divide(part - known.mean(0), deviation, out=np.zeros_like(part), where=deviation > 0)
 
 
-def _deviations(fit: Fit) -> Array:
-    """Return the fit of each row, float64 (n,), from a scaled fit."""
-    return np.asarray(np.einsum("ij,ij->i", fit.guessed, fit.truth))
+def _fit_of_rows(scaled: Fit) -> Array:
+    """Return the product of guess and truth of each row, float64 (n,)."""
+    return np.asarray(np.einsum("ij,ij->i", scaled.guessed, scaled.truth))
 
 
 def _scaled(fit: Fit) -> Fit:

@@ -43,7 +43,7 @@ class RecoveredSentence:
     words_right: int
     words: int
     similarity: float | None
-    """Mean cosine of the first candidates; None if no word of the text was published."""
+    """Mean cosine of the first candidates; None without candidates, and for attacks on whole texts."""
 
 
 def word_metrics(

@@ -25,9 +25,9 @@ class Choice:
     problem: str = ""
     """Why the plugin cannot be loaded; its cells fail with this reason."""
     seeds: tuple[int, ...] = ()
-    """Seeds of a victim with an entry that replaces the suite's."""
+    """Seeds of this victim alone; empty: those of the suite."""
     attacks: tuple[Choice, ...] = ()
-    """Attacks on a victim with an entry that replaces the suite's."""
+    """Attacks on this victim alone; empty: those of the suite."""
     folder: Path = field(default=Path(), compare=False)
     """Folder of relative file names in the options."""
     title: str = ""

@@ -119,7 +119,6 @@ def _own_modules(tree: ast.Module, folder: Path) -> Iterable[Path]:
 
 
 def _is_installed(path: Path) -> bool:
-    """Return whether a file is Python's own or of an installed package."""
     folders = {*site.getsitepackages(), *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))}
     return any(path.is_relative_to(folder) for folder in folders)
 

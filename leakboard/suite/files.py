@@ -1,4 +1,7 @@
-"""Name files in options: identities have the name as written, and the file is in the suite's folder."""
+"""Define the type of options that name files.
+
+Identities contain a name as written. A relative name is resolved against the suite's folder.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,6 @@ def complaint(cls: type, kind: str) -> str:
 
 
 def _public(cls: type) -> list[str]:
-    """Return the public names that a class itself defines."""
     return [name for name in vars(cls) if not name.startswith("_")]
 
 

@@ -1,8 +1,8 @@
 """Name the rows of a suite's tables.
 
 An entry has the name that its ``name`` gives. Without one it is its plugin with two kinds of options. The first are the
-options that its grid varies. The second differ from their defaults, but not equally in all entries of the plugin. The
-options that all entries of a plugin share are listed once. A column has the full options.
+options that its grid varies. The second differ from their defaults, but not equally in all entries of the plugin.
+`Names.common` lists the options that all entries of a plugin share.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def display_names(
         for plugin in dict.fromkeys(entry.name for entry in entries):
             of_plugin = [entry for entry in entries if entry.name == plugin]
             shared = set.intersection(*(set(entry.changed.items()) for entry in of_plugin))
-            of_plugin.sort(key=lambda entry: bool(entry.title))  # of entries with one label, the name given counts
+            of_plugin.sort(key=lambda entry: bool(entry.title))  # a given name replaces another of the same label
             names |= {(kind, entry.label): _name(entry, shared) for entry in of_plugin}
             if shared:
                 common[plugin] = _listed(shared)

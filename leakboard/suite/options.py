@@ -50,7 +50,7 @@ def shared(cls: type[T]) -> type[T]:
     """
     for name, annotation in _own_options(cls).items():
         if name in ENTRY_KEYS and name != "name":  # a name is written next to the plugin, not among its options
-            raise TypeError(f"the option {name!r} is a key of every entry of a suite: rename it")
+            raise TypeError(f"the option {name!r} is a key of entries of a suite: rename it")
         for base in cls.__mro__[1:]:
             is_option = name in getattr(base, "__dataclass_fields__", _own_options(base))
             if name in {*vars(base), *vars(base).get("__annotations__", {})} and not is_option:

@@ -49,7 +49,7 @@ class Job:
     code: Mapping[str, str] = field(default_factory=dict)
     """Digest of each plugin's file, as in ``{"victims/lsa": "0f3a..."}``: provenance, no identity."""
     revisions: Mapping[str, int | None] = field(default_factory=dict)
-    """Revision of each stage, threat and plugin that determines the result; None of a plugin that declares none.
+    """Revision of each stage, threat and plugin that determines the result; None for a plugin without one.
 
     Those of the gold victim begin with ``gold``.
     """
@@ -86,7 +86,7 @@ def plan(suite: Suite, cells: Sequence[Cell], identities: Identities) -> list[Jo
     """Return the jobs of cells, in order.
 
     Raises:
-        RequestError: a dataset's or victim's file is missing.
+        RequestError: a file that a plugin reads is missing.
     """
     try:
         return [make_job(cell, suite.conditions, identities) for cell in cells]
@@ -98,7 +98,7 @@ def make_job(cell: Cell, conditions: Conditions, identities: Identities) -> Job:
     """Return a cell's job; with a plugin that cannot be identified, it is a job that fails with the reason.
 
     Raises:
-        RequestError: a dataset's or victim's file is missing.
+        RequestError: a file that a plugin reads is missing.
     """
     source = cell.source
     problem = cell.victim.problem or cell.attack.problem or source.corpus.problem

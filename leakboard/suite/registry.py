@@ -222,7 +222,6 @@ def _examine(path: Path, kind: str, module: str = "") -> Listing:
 
 @lru_cache(maxsize=256)
 def _parsed(path: Path, changed: int, size: int) -> ast.Module:
-    """Return the syntax tree of a file, which is read once until it changes."""
     return ast.parse(path.read_bytes())
 
 

@@ -1,9 +1,9 @@
 """Audit training by canaries in its data, from one run (Steinke, Nasr and Jagielski 2023).
 
 The attacker has the victim's recipe, the words of the published table and texts of its own. It chooses canaries: units
-of text. LeakBoard flips a coin for each canary, trains the victim on its corpus with the chosen canaries, and shows the
-attacker the table. The attacker answers with a score for each canary. The headline is the lower bound on epsilon at
-95 % confidence (`leakboard.metrics.audits`). A low bound proves nothing: this attack failed.
+of text. LeakBoard flips a coin for each canary, and adds the canaries with heads to the victim's corpus. Then it trains
+the victim, and shows the attacker the table. The attacker answers with a score for each canary. The headline is the
+lower bound on epsilon at 95 % confidence (`leakboard.metrics.audits`). A low bound proves nothing: this attack failed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
         return ""
 
     def evaluate(self, attack: CanaryAttack, side: VictimSide) -> AttackResult:
-        """Flip the coins, train with the chosen canaries, and return the bound that the scores prove.
+        """Flip the coins, train with the planted canaries, and return the bound that the scores prove.
 
         Raises:
             RequestError: there is no canary, or the scores are not one finite number for each canary.

@@ -31,7 +31,7 @@ class Candidates:
 
     @property
     def owners(self) -> Integers:
-        """Number of each candidate's author, int64 (n,)."""
+        """A code for each candidate's author, int64 (n,); equal codes mean the same author."""
         number = {author: code for code, author in enumerate(dict.fromkeys(self.authors))}
         return np.array([number[author] for author in self.authors], np.int64)
 
@@ -67,8 +67,8 @@ def draw_candidates(
     - A user has a text that is not in the other split.
     - A pair is two neighbouring words that occur as neighbours only once in train and test together.
 
-    If the victim got only a share of the texts of train, test is thinned to the same share. So members and non-members
-    have similar numbers of texts and copies.
+    The victim may have got only a share of the texts of train. For documents and users, test is thinned to the same
+    share. So members and non-members have similar numbers of texts and copies.
 
     Args:
         corpus: the victim's corpus.

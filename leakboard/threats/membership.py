@@ -26,7 +26,7 @@ from leakboard.threats.threat import AttackResult, Threat, VictimSide, attacker_
 from leakboard.threats.words import published_words
 
 CANDIDATES = 4_000
-"""Default number of candidates."""
+"""Default of the largest number of candidates."""
 
 
 @dataclass(frozen=True)

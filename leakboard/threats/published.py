@@ -15,7 +15,7 @@ from leakboard.interfaces import Coverage, FittedVictim, Floats, Integers, Publi
 from leakboard.workspace import shared_array
 
 MAX_KEPT = 8
-"""Largest number of sets of texts whose vectors a `Publisher` keeps."""
+"""Largest number of sets of texts whose inputs a `Publisher` keeps."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,14 @@ class Publications:
 
 @dataclass
 class Publisher:
-    """Publishes texts with fresh noise; fixed inputs of the noise are computed once."""
+    """Publishes texts with fresh noise; the mechanism's inputs are computed once, unless they are random."""
 
     victim: Victim
     fitted: Callable[[], FittedVictim]
     identity: Callable[[], str] = str
     """Returns the identity of the fitted victim."""
     kept: dict[tuple[str, ...], NDArray[Any] | None] = field(default_factory=dict)
+    """Inputs of the mechanism by distinct texts; None if they are random."""
 
     def __call__(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Publish texts, float32 (n, d)."""
@@ -60,7 +61,7 @@ class Publisher:
         return fitted.mechanism.release(inputs[[rows[text] for text in texts]], rng).astype(np.float32)
 
     def _inputs(self, fitted: FittedVictim, texts: tuple[str, ...]) -> NDArray[Any] | None:
-        """Return the inputs of the noise for distinct texts; None if they are random."""
+        """Return the mechanism's inputs for distinct texts; None if they are random."""
         import torch
 
         def make() -> NDArray[Any]:

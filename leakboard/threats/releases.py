@@ -61,7 +61,7 @@ class Distinguisher:
     """Maps releases (n, d) to whether the event holds, bool (n,)."""
     draws: int
     repeats: int = 0
-    """Number of releases of each input for the sanity check of Habernal (2022); 0: no check."""
+    """Number of releases of all zeros, and of all ones, for the sanity check of Habernal (2022); 0: no check."""
     details: str = ""
     curve: ScoreCurve | None = None
     """Tests for the trade-off curve, on the same draws; they assume independent rows."""
@@ -69,9 +69,10 @@ class Distinguisher:
 
 @dataclass(frozen=True)
 class CallsDistinguisher:
-    """A test that guesses which of two inputs one row of each call had (`leakboard.privacy.auditing.calls`).
+    """A test of calls that release several rows at once (`leakboard.privacy.auditing.calls`).
 
-    LeakBoard flips a coin for each call, makes the calls, and counts the right guesses.
+    In each call a coin decides which of two inputs one row has. The test guesses the coin from the output of all rows.
+    LeakBoard makes the calls, and counts the right guesses.
     """
 
     test: CallsStatistic
@@ -79,7 +80,7 @@ class CallsDistinguisher:
     calls: int
     details: str = ""
     repeats: int = 0
-    """Number of releases of each input for the sanity check of Habernal (2022); 0: no check."""
+    """Number of releases of all zeros, and of all ones, for the sanity check of Habernal (2022); 0: no check."""
 
 
 class ReleasesThreat(AuditThreat["ReleaseAudit"]):

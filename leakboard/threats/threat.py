@@ -188,7 +188,6 @@ class Threat(ABC, Generic[A]):
 
 
 _THREATS: dict[str, type[Threat[Any]]] = {}
-"""All loaded threats, by name."""
 
 
 def _check(threat: type[Threat[Any]]) -> None:
@@ -239,7 +238,7 @@ def threat_named(name: str) -> type[Threat[Any]]:
 
 
 def known_threats() -> list[str]:
-    """Return the names of the threats of LeakBoard, and of the plugins that are loaded."""
+    """Return the names of LeakBoard's threats, and of the threats that loaded plugins define."""
     package = importlib.import_module(__package__)
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{__package__}.{module.name}")

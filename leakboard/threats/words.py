@@ -61,7 +61,8 @@ class WordsThreat(Threat["WordsAttack"]):
     headline: ClassVar = f"recall@{HEADLINE}"
     headline_title: ClassVar = "share found among five candidates"
     found: ClassVar = (
-        "{what}: for {score} of the words the right one is among an attack's first five; by chance, {constant}"
+        "{what}: for {score} of the words the right one is among an attack's first five; "
+        "without the vectors, {constant}"
     )
     needs: ClassVar = "words"
     revision: ClassVar = 1

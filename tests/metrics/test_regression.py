@@ -7,19 +7,19 @@ import pandas as pd
 import pytest
 
 from leakboard.data.corpora import build_corpus
-from leakboard.metrics.regression import NO_INTERVAL, regression_metrics, root_mean_square, user_means
+from leakboard.metrics.regression import NO_INTERVAL, means_of_authors, regression_metrics, root_mean_square
 
 SPLITS = ("train", "dev", "test")
 
 
-def corpus_of(targets, users=None):
-    """Return a corpus with the targets (split -> name -> values) and, if given, the users of each split."""
+def corpus_of(targets, authors=None, column="user"):
+    """Return a corpus with the targets (split -> name -> values) and, if given, users or documents of each split."""
     frames, row = {}, 0
     for split in SPLITS:
         frame = pd.DataFrame(targets[split])
         rows = np.arange(row, row + len(frame))
         frame = frame.assign(text=[f"text {i}" for i in rows], row=rows)
-        frames[split] = frame.assign(user=users[split]) if users else frame
+        frames[split] = frame.assign(**{column: authors[split]}) if authors else frame
         row += len(frame)
     return build_corpus("made", frames, [], None, numeric_targets=list(targets["train"]))
 
@@ -124,11 +124,18 @@ class TestUsers:
 
     def test_rows_are_averaged_by_user_in_the_order_of_names(self):
         vectors = np.array([[1.0, 10], [2, 20], [4, 40], [8, 80]])
-        assert user_means(self.corpus(), "train", vectors).tolist() == [[3, 30], [1, 10], [8, 80]]
+        assert means_of_authors(self.corpus(), "train", vectors).tolist() == [[3, 30], [1, 10], [8, 80]]
 
-    def test_without_users_each_text_is_a_row(self):
+    def test_without_users_each_document_is_a_row(self):
+        documents = {"train": list("baac"), "dev": ["d"], "test": list("fef")}
+        targets = {split: {"score": [1.0] * len(names)} for split, names in documents.items()}
+        corpus = corpus_of(targets, documents, "document")
+        vectors = np.array([[1.0, 10], [2, 20], [4, 40], [8, 80]])
+        assert means_of_authors(corpus, "train", vectors).tolist() == [[3, 30], [1, 10], [8, 80]]
+
+    def test_without_users_and_documents_each_text_is_a_row(self):
         corpus, documents = made(0)
-        assert user_means(corpus, "test", documents["test"]) is documents["test"]
+        assert means_of_authors(corpus, "test", documents["test"]) is documents["test"]
 
     def test_scores_equal_those_of_averaged_vectors(self):
         rng = np.random.default_rng(0)

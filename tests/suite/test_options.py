@@ -236,7 +236,7 @@ def test_wrong_options_of_other_types_are_refused(wrong):
 
 @pytest.mark.parametrize("name", ["grid", "seeds", "attacks", "auxiliary"])
 def test_an_option_named_as_a_key_of_entries_is_refused(name):
-    with pytest.raises(TypeError, match=f"the option '{name}' is a key of every entry of a suite: rename it"):
+    with pytest.raises(TypeError, match=f"the option '{name}' is a key of entries of a suite: rename it"):
         attack(revision=1)(type("Odd", (Attack,), {"__annotations__": {name: int}, name: 3, "__module__": __name__}))
 
 
