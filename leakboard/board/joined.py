@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from leakboard.board.submissions import SUBMITTED, SUITE, is_submission, plugins_of, submissions, verified_records
+from leakboard.board.submissions import (
+    PACKAGE,
+    SUBMITTED,
+    SUITE,
+    first_verified,
+    is_submission,
+    plugins_of,
+    require_own_files,
+    submissions,
+    verified_records,
+)
 from leakboard.board.tables import published_names
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, published_records
@@ -82,8 +92,8 @@ class _Sent:
 def join(home: Path, only: Path | None = None) -> Joined:
     """Return the records of a leaderboard and of its submissions, or of one submission.
 
-    The leaderboard's own records come first, then verified ones. If a source has a row, later sources add no cell to
-    it. So its mean is of one source's cells alone.
+    The leaderboard's own records come first, then verified ones, the earliest first. If a source has a row, later
+    sources add no cell to it. So its mean is of one source's cells alone.
 
     Args:
         home: folder of the leaderboard, or of a submission.
@@ -99,7 +109,7 @@ def join(home: Path, only: Path | None = None) -> Joined:
     taken = {row_of(record) for record in own}
     verified: list[Record] = []
     apart, reported = dict[str, list[Record]](), dict[str, list[Record]]()
-    for source in sent:
+    for source in sorted(sent, key=lambda source: first_verified(source.folder)):
         computed = [record for record in source.records if row_of(record) not in source.reported | taken]
         rows = _comparable(own, computed)
         verified += [record for record in computed if row_of(record) in rows]
@@ -118,6 +128,8 @@ def _comparable(own: Sequence[Record], sent: Sequence[Record]) -> set[RowKey]:
     leaderboard, looks better or worse because of the attacks that the sender chose. An attack that skipped the victim
     is not excused: a victim can make an attack decline. The same holds for audits: one that the sender weakened would
     confirm any claim. If the revisions of two cells differ (`shared_revisions`), they are of two attacks.
+
+    A victim that claims an epsilon must also have met an audit of the leaderboard. Else its claim is only its sender's.
     """
 
     def by_victim(records: Sequence[Record]) -> dict[_Table, dict[str, set[_Attack]]]:
@@ -138,7 +150,9 @@ def _comparable(own: Sequence[Record], sent: Sequence[Record]) -> set[RowKey]:
         for victim, attacks in victims.items():
             if victim not in known and common and common <= attacks:
                 rows |= {(table[0], victim, attack) for attack, _ in common}
-    return rows
+    claiming = {record.victim for record in sent if record.claim}
+    audited = {r.victim for r in sent if row_of(r) in rows and threat_named(r.threat).bounds_epsilon}
+    return {row for row in rows if row[1] not in claiming - audited}
 
 
 def shared_revisions(record: Record) -> frozenset[tuple[str, int]]:
@@ -163,6 +177,7 @@ def _not_refused(home: Path, own: Sequence[Record], only: Path | None) -> list[_
     ours = _own_plugins() if folders else set()
 
     def checked(folder: Path) -> _Sent:
+        require_own_files(folder)
         records, verified = published_records(folder, is_foreign=True), verified_records(folder)
         _refuse_taken_names(folder, records, names)
         _refuse_plugins(folder, records, plugins, ours)
@@ -213,7 +228,7 @@ def _refuse_plugins(
         code = file_checksum(folder / file) if (folder / file).is_file() else place
         if name.casefold() in ours:
             raise RequestError(f"{folder / SUBMITTED}: {name!r} is a plugin of LeakBoard; rename it")
-        if place != file and "==" not in place:
+        if place != file and not PACKAGE.fullmatch(place):
             allowed = f"{file!r}, or a package as 'name==version'"
             raise RequestError(f"{folder / SUBMITTED}: {name!r} is in {place!r}; allowed: {allowed}")
         other, its_code = known.setdefault(name.casefold(), (folder, code))

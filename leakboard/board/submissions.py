@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -37,18 +38,21 @@ from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
 
 SUITE, SUBMITTED, REQUIREMENTS = "suite.yaml", "submission.json", "requirements.txt"
+NAME, FILE_OF_PLUGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*"), re.compile(r"plugins/[A-Za-z0-9_]+\.py")
+PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.!+_-]*")
 
 
 def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
     """Write the chosen cells of a finished run into a folder, to be sent to a leaderboard; return its files.
 
     Raises:
-        RequestError: cells have no result, a plugin declares no revision, or the folder holds other files.
+        RequestError: cells have no result, a plugin declares no revision, or the folder has an odd name or other files.
         StorageError: the folder cannot be written.
     """
     if left := len(run.unfinished):
         raise RequestError(f"{run.suite.name}: {left} of {len(run.jobs)} cells have no result; `run` computes them")
     require_revisions(run.suite, run.jobs)
+    require_name(folder)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / SUBMITTED).is_file():
         raise RequestError(f"--submit {folder}: it holds files that are no submission; name a new folder")
     files, packages = _plugins(run.jobs, registry)
@@ -205,10 +209,41 @@ def board_of(home: Path) -> Path:
     return home.parents[1] if home.parent.name == SUBMISSIONS else home
 
 
+def first_verified(home: Path) -> str:
+    """Return the date of the first verified cell of a submission, as 2026-01-31; ``~`` sorts after all dates."""
+    return min((cell["date"] for cell in _verified(home).values()), default="~")
+
+
+def require_name(home: Path) -> None:
+    """Refuse a name that could be that of another submission's verified records, or is hard to type.
+
+    Raises:
+        RequestError: the name has other characters than letters, digits, - and _.
+    """
+    if not NAME.fullmatch(home.resolve().name):
+        raise RequestError(f"{home}: no name of a submission; allowed: letters, digits, - and _")
+
+
+def require_own_files(home: Path) -> None:
+    """Refuse files that `submit` does not write: plugins could read them.
+
+    Raises:
+        RequestError: there is one, or the submission's name is odd.
+    """
+    require_name(home)
+    for path in sorted(home.rglob("*")):
+        name = path.relative_to(home).as_posix()
+        is_known = name in (SUITE, PUBLISHED, SUBMITTED, REQUIREMENTS) or FILE_OF_PLUGIN.fullmatch(name)
+        if path.is_symlink() or not ((is_known and path.is_file()) or (name == "plugins" and path.is_dir())):
+            raise RequestError(
+                f"{path}: no file of a submission; allowed: {SUITE}, {PUBLISHED}, {SUBMITTED}, {REQUIREMENTS} and "
+                "plugins/NAME.py, no links"
+            )
+
+
 def _contents(home: Path) -> dict[str, str]:
-    """Return the checksum of each file of a submission: those at its top by name, and its plugins."""
-    files = [home / name for name in (SUITE, PUBLISHED, SUBMITTED, REQUIREMENTS) if (home / name).is_file()]
-    files += sorted(path for path in (home / "plugins").glob("*.py") if path.is_file())
+    """Return the checksum of each file of a submission."""
+    files = sorted(path for path in home.rglob("*") if path.is_file())
     return {path.relative_to(home).as_posix(): file_checksum(path) for path in files}
 
 

@@ -128,8 +128,9 @@ def _published(board: Published, job: Job) -> Result | None:
 
 def published_homes() -> list[Path]:
     """Return the folders of LeakBoard's own leaderboards with published records, without submissions."""
-    homes = [path.parent for path in sorted(suite_folder().rglob(PUBLISHED))]
-    return [home for home in homes if home.parent.name != SUBMISSIONS]
+    root = suite_folder()
+    homes = [path.parent for path in sorted(root.rglob(PUBLISHED))]
+    return [home for home in homes if SUBMISSIONS not in home.relative_to(root).parts]
 
 
 def record_of(job: Job, status: str, reason: str = "", **fields: Any) -> Record:

@@ -11,7 +11,7 @@ from bench import CHECKOUT
 from published_files import change_row, computed, entries, lower_a_score, of_score, raised, states, tamper
 
 from leakboard.board.joined import _comparable, join
-from leakboard.board.submissions import board_of, is_submission, verified_files
+from leakboard.board.submissions import board_of, is_submission, verified_files, verified_records
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, pack
 from leakboard.site.build import _files
@@ -56,6 +56,15 @@ class TestComparable:
         assert _comparable(own, [made("new", "short audit", **self.AUDIT)]) == set()
         both = [made("new", name, **self.AUDIT) for name in ("short audit", "long audit")]
         assert _comparable(own, both) == {("texts", "new", "long audit")}
+
+    def test_a_victim_that_claims_an_epsilon_has_met_an_audit(self):
+        """Without one, "holds, not audited" would be its sender's word alone."""
+        own = [made("a", "weak"), made("a", "audit", **self.AUDIT)]
+        sent = [made("new", "weak"), made("plain", "weak")]
+        sent[0] = dataclasses.replace(sent[0], claim={"epsilon": 1.0})
+        assert _comparable(own, sent) == {("texts", "plain", "weak")}
+        audited = [*sent, dataclasses.replace(made("new", "audit", **self.AUDIT), claim={"epsilon": 1.0})]
+        assert {row[1] for row in _comparable(own, audited)} == {"plain", "new"}
 
     @pytest.mark.parametrize(
         ("name", "is_compared"),
@@ -115,6 +124,35 @@ class TestHostile:
         assert "records.jsonl.gz: 1 records are of no cell that" in message
         assert not verified_files(folder)[0].exists()
 
+    @pytest.mark.parametrize(
+        "name", ["data.csv", "plugins/words.txt", "plugins/cache/records.jsonl.gz", "plugins/a b.py"]
+    )
+    def test_files_that_its_plugins_could_read_are_refused(self, submitted, refusal, name):
+        _, folder = submitted
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("1")
+        plugins = [text for path in sorted((folder / "plugins").glob("*.py")) for text in ("--plugin", path)]
+        assert "no file of a submission; allowed: suite.yaml" in refusal("verify", folder, *plugins)
+        (folder / name).unlink()
+        (folder / name).symlink_to(folder / "suite.yaml")
+        assert "no file of a submission; allowed: suite.yaml" in refusal("verify", folder, *plugins)
+
+    def test_a_changed_file_of_any_kind_ends_its_verification(self, submitted, verify):
+        _, folder = submitted
+        (folder / "requirements.txt").write_text("lengths==1.2\n")
+        verify(folder, "--cells", 8)
+        assert verified_records(folder)
+        (folder / "plugins" / "words.txt").write_text("1")
+        assert not verified_records(folder)
+
+    @pytest.mark.parametrize("name", ["rival.verified.json", "two words", "-"])
+    def test_its_name_is_no_name_of_a_verification(self, submitted, refusal, name):
+        bench, folder = submitted
+        assert "no name of a submission" in refusal(*bench.arguments("publish", "--submit", folder.with_name(name)))
+        folder.rename(folder.with_name(name))
+        with pytest.raises(RequestError, match="no name of a submission; allowed: letters, digits, - and _"):
+            join(folder.parents[1])
+
     def test_only_its_own_plugins_verify_it(self, submitted, refusal, tmp_path):
         _, folder = submitted
         files = [shutil.copy(path, tmp_path) for path in (folder / "plugins").iterdir()]
@@ -126,7 +164,9 @@ class TestHostile:
         verify(folder, "--cells", 8)
         assert states(folder) == {"verified"}
         shutil.move(verified_files(folder)[0], folder / "verified.json")
-        assert states(folder) == {"self-reported"}
+        assert not verified_records(folder)
+        with pytest.raises(RequestError, match="no file of a submission"):
+            join(folder)
 
     def test_a_verified_row_has_the_numbers_that_verify_computed(self, submitted, verify):
         """A change within the tolerance could turn a flag, a count or a small probability."""
@@ -171,10 +211,16 @@ class TestHostile:
         _, folder = submitted
         verify(folder, "--cells", 8)
         before = computed(folder.parents[1])
-        shutil.copytree(folder, folder.with_name("aaa"))
-        lower_a_score(folder.with_name("aaa"))
+        copy = folder.with_name("aaa")
+        shutil.copytree(folder, copy)
+        lower_a_score(copy)
         assert computed(folder.parents[1]) == before
         assert states(folder.parents[1]) == {"verified"}
+        shutil.rmtree(copy)
+        shutil.copytree(folder, copy)
+        for mine, its in zip(verified_files(folder), verified_files(copy), strict=True):
+            its.write_bytes(mine.read_bytes().replace(b'"date": "2', b'"date": "3'))
+        assert join(folder.parents[1]).apart.keys() == {"mine"}  # the copy was verified later
 
     @pytest.mark.parametrize("dataset", ["letters", "letters(noise=0.5)"])
     @pytest.mark.parametrize("name", ["hashed", "word2vec"])
@@ -263,6 +309,7 @@ class TestHostile:
         [
             ("plugins/ridge.py", "'attacks/ridge' is another plugin of mine; rename it"),
             ("Word2Vec", "'victims/Word2Vec' is a plugin of LeakBoard; rename it"),
+            ("--index-url https://example.org/ a==1", "'attacks/ridge' is in '--index-url https://example.org/ a==1'"),
             ("ridge==1.0", "'attacks/ridge' is another plugin of mine; rename it"),
             ("plugins/hashed.py", r"'attacks/ridge' is in 'plugins/hashed.py'; allowed: 'plugins/ridge.py', or a pack"),
             ("elsewhere.py", "'attacks/ridge' is in 'elsewhere.py'; allowed: 'plugins/ridge.py', or a package as"),

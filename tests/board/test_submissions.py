@@ -90,15 +90,12 @@ def test_own_data_that_do_not_travel_are_named(bench, output_of):
 def test_vectors_that_only_the_sender_made_are_not_verified(bench, output_of, refusal):
     vectors = np.random.default_rng(0).standard_normal((450, 8)).astype(np.float32)
     np.save(bench.folder / "vectors.npy", vectors)
-    bench.suite(victims=[{"precomputed": {"vectors": "vectors.npy"}}], attacks=["ridge"])
+    bench.suite(victims=[{"precomputed": {"vectors": str(bench.folder / "vectors.npy")}}], attacks=["ridge"])
     output_of(*bench.arguments("run"))
     folder = bench.folder / "tiny" / "submissions" / "mine"
     output_of(*bench.arguments("publish", "--submit", folder))
-    shutil.copy(bench.folder / "vectors.npy", folder)
     plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
-    reason = (
-        "precomputed(vectors=vectors.npy) reads vectors that only the sender made, so no computation can verify them"
-    )
+    reason = "vectors.npy) reads vectors that only the sender made, so no computation can verify them"
     assert reason in refusal("verify", folder, *plugins)
 
 
@@ -175,6 +172,10 @@ def test_a_run_reuses_records_of_boards_but_not_of_submissions(submitted, output
     shutil.rmtree(bench.out)
     monkeypatch.setattr(results, "suite_folder", lambda: bench.folder)
     assert "0 done, 8 to compute" in output_of(*bench.arguments("run", "--dry-run"))
+    (folder / "plugins" / "cache").mkdir()
+    shutil.copy(folder / PUBLISHED, folder / "plugins" / "cache")
+    assert "0 done, 8 to compute" in output_of(*bench.arguments("run", "--dry-run"))
+    shutil.rmtree(folder / "plugins" / "cache")
     shutil.move(folder, bench.folder / "another")
     assert "8 done, 0 to compute" in output_of(*bench.arguments("run", "--dry-run"))
 
@@ -244,17 +245,55 @@ def test_the_steps_of_the_workflow_check_and_verify_a_submission(submitted, tmp_
         f"called: check {plugins}",
         f"called: verify leaderboards/tiny/submissions/mine {plugins} --cells 3",
     ]
-    for path, reason in (
-        (clone / "engine.py", "engine.py"),
-        (target.with_name("mine.verified.json"), "written after the review"),
-        (target.with_name("mine.verified.jsonl.gz"), "written after the review"),
+    for path in (
+        clone / "engine.py",
+        target.with_name("mine.verified.json"),
+        target.with_name("mine.verified.jsonl.gz"),
+        target.with_name("second") / "suite.yaml",
     ):
+        path.parent.mkdir(exist_ok=True)
         path.write_text("{}")
         git("add", path)
         git("commit", "-qm", "More")
         refused = run(find)
-        assert (refused.returncode, reason in refused.stdout) == (1, True)
+        assert (refused.returncode, path.name in refused.stdout) == (1, True)
         git("reset", "-q", "--hard", "HEAD~1")
+
+
+def test_the_workflow_lets_no_file_of_another_submission_be_moved_or_removed(tmp_path):
+    submissions = tmp_path / "leaderboards" / "tiny" / "submissions"
+
+    def git(*arguments):
+        command = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    (submissions / "rival").mkdir(parents=True)
+    (submissions / "rival" / "submission.json").write_text("{}" * 100)
+    (submissions / "rival.verified.json").write_text("[]" * 100)
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "base")
+    (job,) = read_yaml(CHECKOUT / ".github" / "workflows" / "verify.yaml")["jobs"].values()
+    find = next(step["run"] for step in job["steps"] if "run" in step)
+
+    def status(*moves):
+        for name in ("mine", "zzz"):
+            (submissions / name).mkdir(exist_ok=True)
+            (submissions / name / "submission.json").write_text("{}")
+        for source, target in moves:
+            git("mv", submissions / source, submissions / target) if target else git("rm", "-rq", submissions / source)
+        git("add", submissions / "mine")
+        git("commit", "-qm", "Submit")
+        command = ["bash", "-eo", "pipefail", "-c", find]
+        done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"BASE": "HEAD~1"}, capture_output=True)
+        git("reset", "-q", "--hard", "HEAD~1")
+        shutil.rmtree(submissions / "mine", ignore_errors=True)
+        return done.returncode
+
+    assert status() == 0
+    assert status(("rival.verified.json", "mine/notes.json")) == 1
+    assert status(("rival/submission.json", "mine/other.json")) == 1
+    assert status(("rival", "")) == 1
 
 
 def test_a_plugin_of_a_package_has_the_name_and_version_of_its_package(tmp_path, monkeypatch):
