@@ -41,12 +41,15 @@ def fit_kernel(task: Task) -> Trained:
 
     The kernel is exp(-2 |x - y|^2 / m), where m is the median squared distance between the landmarks.
     """
-    functions, _ = gaussian_functions(task.inputs(task.train.vectors), task.seed)
-    return _fit(lambda vectors: functions(task.inputs(vectors)), task)
+    kernel, basis, _ = gaussian_functions(task.inputs(task.train.vectors), task.seed)
+    return _fit(lambda vectors: kernel(task.inputs(vectors)), task, basis)
 
 
-def gaussian_functions(known: Floats, seed: int) -> tuple[Features, float]:
-    """Return functions with inner products of about exp(-rate |x - y|^2), and the rate.
+def gaussian_functions(known: Floats, seed: int) -> tuple[Features, Array, float]:
+    """Return kernels at landmarks, a matrix, and the rate of the kernel.
+
+    The kernels times the matrix, float64 (landmarks, f), are functions with inner products of about
+    exp(-rate |x - y|^2).
 
     Args:
         known: float32 (n, d): some of the rows become landmarks; between landmarks the inner products are exact.
@@ -62,15 +65,15 @@ def gaussian_functions(known: Floats, seed: int) -> tuple[Features, float]:
     kept = weights > 1e-6 * weights[-1]
     basis = axes[:, kept] / np.sqrt(weights[kept])
 
-    def functions(vectors: Floats) -> Array:
-        return np.asarray(np.exp(-rate * _squared_distances(vectors - centre, landmarks)) @ basis)
+    def kernel(vectors: Floats) -> Array:
+        return np.asarray(np.exp(-rate * _squared_distances(vectors - centre, landmarks)))
 
-    return functions, float(rate)
+    return kernel, basis, float(rate)
 
 
-def _fit(features: Features, task: Task) -> Trained:
+def _fit(features: Features, task: Task, basis: Array | None = None) -> Trained:
     """Train penalised discriminant analysis; for each secret choose the penalty of least log-loss on dev."""
-    analysis = _Analysis.of(features, task.train, task.secrets)
+    analysis = _Analysis.of(features, task.train, task.secrets, basis)
     on_dev = np.concatenate([analysis.project(task.dev.vectors[block]) for block in blocks(len(task.dev.vectors))])
 
     def loss(secret: Secret, penalty: int) -> float:
@@ -80,7 +83,7 @@ def _fit(features: Features, task: Task) -> Trained:
     best = {s.name: min(range(len(PENALTIES)), key=lambda penalty: loss(s, penalty)) for s in task.secrets}
     return Trained(
         analysis.scorer(best),
-        lambda texts: Trained(_Analysis.of(features, texts, task.secrets).scorer(best)),
+        lambda texts: Trained(_Analysis.of(features, texts, task.secrets, basis).scorer(best)),
     )
 
 
@@ -128,10 +131,16 @@ class _Analysis:
     """For each secret, a discriminant for each of `PENALTIES`."""
 
     @classmethod
-    def of(cls, features: Features, texts: KnownTexts, secrets: Sequence[Secret]) -> "_Analysis":
+    def of(
+        cls, features: Features, texts: KnownTexts, secrets: Sequence[Secret], basis: Array | None = None
+    ) -> "_Analysis":
+        """Analyse the features of known texts, or the features times a matrix: moments need the product only once."""
         rows = list(blocks(len(texts.vectors)))
         indicators = {secret.name: _Indicators.of(texts.values[secret.name]) for secret in secrets}
         centre, products, with_indicators = _moments(features, texts.vectors, rows, indicators)
+        if basis is not None:
+            products = basis.T @ products @ basis
+            with_indicators = {name: basis.T @ product for name, product in with_indicators.items()}
         squares, axes = linalg.eigh(products)
         squares = np.maximum(squares, 0)
         shrunken = 1 / (squares[:, None] + PENALTIES * max(squares.mean(), TINY))
@@ -141,8 +150,10 @@ class _Analysis:
         }
         outputs = {name: [_Outputs(known) for _ in PENALTIES] for name, known in indicators.items()}
 
+        directions = axes if basis is None else basis @ axes
+
         def project(vectors: Floats) -> Array:
-            return (features(vectors) - centre) @ axes
+            return (features(vectors) - centre) @ directions
 
         for block in rows:
             projected = project(texts.vectors[block])

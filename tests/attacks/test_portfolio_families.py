@@ -137,6 +137,14 @@ class TestDiscriminant:
         assert fitted == pytest.approx(1, abs=0.02)
         assert intercept == pytest.approx(-(means.mean(0) @ slope), abs=0.02)
 
+    def test_a_matrix_of_the_features_may_be_given_apart(self):
+        view, vectors, _ = world(linear, [GENDER])
+        basis = np.random.default_rng(0).normal(size=(8, 5))
+        apart = discriminant._Analysis.of(lambda v: v.astype(np.float64), view.train, [GENDER], basis)
+        whole = discriminant._Analysis.of(lambda v: v.astype(np.float64) @ basis, view.train, [GENDER])
+        scores = [each.scorer({"gender": 3})(vectors)["gender"] for each in (apart, whole)]
+        assert np.allclose(*scores, atol=1e-5)
+
     def test_scorers_hold_no_known_texts(self):
         view, *_ = world(linear, [GENDER])
         held = [trained("discriminant", view).trained.scorer]
@@ -151,8 +159,8 @@ class TestDiscriminant:
         from sklearn.metrics.pairwise import rbf_kernel
 
         vectors = (np.random.default_rng(0).normal(size=(40, 3)) + shift).astype(np.float32)
-        functions, rate = discriminant.gaussian_functions(vectors, seed=1)
+        kernel_at, basis, rate = discriminant.gaussian_functions(vectors, seed=1)
         landmarks = np.random.default_rng(1).choice(40, 20, replace=False)
-        found = functions(vectors)[landmarks]
+        found = kernel_at(vectors)[landmarks] @ basis
         kernel = rbf_kernel(vectors[landmarks] - np.float64(shift), gamma=rate)
         assert np.allclose(found @ found.T, kernel, atol=1e-4)
