@@ -2,9 +2,8 @@
 
 The vectors have 384 dimensions and two planted secrets, of 2 and 8 values. ``evaluate`` runs in a process of its own,
 with its imports; its peak memory is that process's. Its attack is the only one of LeakBoard's that applies; `all` would
-also run those of the benchmarks. scikit-learn's side is the time to train three classifiers for both
-secrets on the same rows, with as many threads as there are cores: the three fastest whose accuracy is at most `EQUAL`
-below the best one's. The rate of a float32 product on one core tells how fast the machine is.
+also run those of the benchmarks. scikit-learn's side is the time to train three classifiers for both secrets on the
+same rows, with as many threads as there are cores: the three fastest whose accuracy is at most `EQUAL` below the best one's. The rates of matrix products on one core tell how fast the machine is.
 """
 
 import resource
@@ -12,9 +11,11 @@ import sys
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
+import torch
 from _leakboard import FOLDER  # noqa: F401
 from _timing import busy, seconds, verdict
 from numpy.typing import NDArray
@@ -92,18 +93,43 @@ def theirs(rows: int) -> tuple[float, float]:
     return sum(sorted(taken for taken, accuracy in results if accuracy >= best - EQUAL)[:3]), best
 
 
-def product_rate() -> float:
-    """Return the rate of a float32 product on one core (GFLOP/s)."""
+def product_shares(rows: int = 20_000) -> None:
+    """Print which share of the rate of matrix products, on one core, discriminant analysis and a network reach."""
     from threadpoolctl import threadpool_limits
 
-    matrix = np.random.default_rng(0).standard_normal((4_000, 1_000)).astype(np.float32)
+    from leakboard.attacks._portfolio import discriminant, mlp
+    from leakboard.attacks._portfolio.members import Task
+    from leakboard.attacks.attribute_inference import AttributeInference
+    from leakboard.interfaces import Secret, Texts
+    from leakboard.threats.secrets import KnownTexts
+
+    vectors, codes = planted(rows)
+    dimensions, options = vectors.shape[1], AttributeInference(epochs=4, patience=4)
+    known = KnownTexts(Texts([""] * rows), vectors, codes)
+    few = known.rows(np.arange(100))
+    secrets = tuple(Secret(name, tuple(map(str, range(values))), "attribute") for name, values in SECRETS.items())
+    task = Task(known, few, secrets, options, 0)
     with threadpool_limits(1):
-        return 2 * 4_000 * 1_000**2 / min(seconds(lambda: matrix.T @ matrix) for _ in range(5)) / 1e9
+        torch.set_num_threads(1)
+        for (
+            name,
+            fit,
+            products,
+            matrix,
+            multiply,
+        ) in (  # two products of the vectors; network: forwards, and its gradient
+            ("discriminant", discriminant.fit_discriminant, 2 * dimensions, vectors.astype(np.float64), np.matmul),
+            ("network", mlp.fit_mlp, 2 * options.hidden * options.epochs, torch.from_numpy(vectors), torch.matmul),
+        ):
+            rate = 2 * rows * dimensions**2 / min(seconds(partial(multiply, matrix.T, matrix)) for _ in range(5))
+            reached = 2 * rows * dimensions * products / min(seconds(partial(fit, task)) for _ in range(3))
+            print(f"{name}: {reached / 1e9:.0f} of {rate / 1e9:.0f} GFLOP/s of a product", flush=True)
+            verdict(f"own_vectors_share_of_product_rate_{name}", reached / rate, 0.5)
 
 
 def main(rows: list[int] | None = None, keep_busy: bool = False) -> None:
     """Measure for each number of ``rows``; ``keep_busy`` occupies one core meanwhile."""
-    print(f"float32 product on one core: {product_rate():.0f} GFLOP/s")
+    product_shares()
     for count in rows or list(WITH_SCIKIT_LEARN):
         with busy(keep_busy), ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
             taken, memory, accuracy = pool.submit(ours, count).result()
