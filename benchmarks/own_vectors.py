@@ -3,7 +3,8 @@
 The vectors have 384 dimensions and two planted secrets, of 2 and 8 values. ``evaluate`` runs in a process of its own,
 with its imports; its peak memory is that process's. Its attack is the only one of LeakBoard's that applies; `all` would
 also run those of the benchmarks. scikit-learn's side is the time to train three classifiers for both secrets on the
-same rows, with as many threads as there are cores: the three fastest whose accuracy is at most `EQUAL` below the best one's. The rates of matrix products on one core tell how fast the machine is.
+same rows, with as many threads as there are cores: the three fastest whose accuracy is at most `EQUAL` below the best
+one's. The rates of matrix products on one core tell how fast the machine is.
 """
 
 import resource
@@ -111,16 +112,11 @@ def product_shares(rows: int = 20_000) -> None:
     task = Task(known, few, secrets, options, 0)
     with threadpool_limits(1):
         torch.set_num_threads(1)
-        for (
-            name,
-            fit,
-            products,
-            matrix,
-            multiply,
-        ) in (  # two products of the vectors; network: forwards, and its gradient
+        cases = [  # each multiplies the vectors twice; a network does so in each epoch
             ("discriminant", discriminant.fit_discriminant, 2 * dimensions, vectors.astype(np.float64), np.matmul),
             ("network", mlp.fit_mlp, 2 * options.hidden * options.epochs, torch.from_numpy(vectors), torch.matmul),
-        ):
+        ]
+        for name, fit, products, matrix, multiply in cases:
             rate = 2 * rows * dimensions**2 / min(seconds(partial(multiply, matrix.T, matrix)) for _ in range(5))
             reached = 2 * rows * dimensions * products / min(seconds(partial(fit, task)) for _ in range(3))
             print(f"{name}: {reached / 1e9:.0f} of {rate / 1e9:.0f} GFLOP/s of a product", flush=True)
