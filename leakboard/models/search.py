@@ -87,10 +87,10 @@ def nearest_groups(queries: Floats, index: Floats, groups: Integers, k: int) -> 
     starts = np.searchsorted(groups[order], np.arange(groups.max() + 1))
     k = min(k, len(starts))
     rows, similarity = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
-    columns = torch.from_numpy(index[order]).T
+    columns = np.ascontiguousarray(index[order].T)  # NumPy's product with these is faster than torch's
     for start in range(0, len(queries), QUERIES_AT_ONCE):
         part = slice(start, start + QUERIES_AT_ONCE)
-        cosines = (torch.from_numpy(queries[part]) @ columns).numpy()
-        best, group = torch.topk(torch.from_numpy(np.maximum.reduceat(cosines, starts, axis=1)), k)
+        of_groups = np.maximum.reduceat(queries[part] @ columns, starts, axis=1)
+        best, group = torch.topk(torch.from_numpy(of_groups), k)
         rows[part], similarity[part] = group.numpy(), best.numpy()
     return Neighbours(rows, similarity)
