@@ -130,7 +130,7 @@ def is_saved_and_loaded_without_pickle(subject: Subject) -> None:
 
 
 @promise("victims")
-def has_recipes_that_are_the_same_after_a_second_call(subject: Subject) -> None:
+def changes_nothing_when_its_recipe_is_asked_for_again(subject: Subject) -> None:
     """``training_config`` and ``non_private`` return a victim; calling them again on this victim changes nothing."""
     trained, unprotected = subject.plugin.training_config(), subject.plugin.non_private()
     expect(type(trained) is type(subject.plugin), f"it returns a {type(trained).__name__}", subject.cls.training_config)

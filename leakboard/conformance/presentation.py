@@ -36,9 +36,9 @@ def is_documented(subject: Subject) -> None:
 
 
 @promise(*FOLDERS)
-def declares_a_revision(subject: Subject) -> str:
+def may_be_published_once_it_declares_a_revision(subject: Subject) -> str:
     """It declares the revision of its results. Without a revision it can be run, but not published."""
-    return "" if revision(subject.cls) else "no revision: it may be run, not published"
+    return "" if revision(subject.cls) else "it declares no revision yet"
 
 
 @promise(*FOLDERS)
