@@ -24,7 +24,7 @@ from pebble import ProcessExpired, ProcessPool
 from leakboard.errors import StopRun, one_line
 from leakboard.execution import devices
 from leakboard.execution.engines import IsDone, Listen, drive, run_task
-from leakboard.execution.output import bounded_output
+from leakboard.execution.printed import bounded_output
 from leakboard.execution.resources import NO_PROGRESS_BARS, usable_cores
 from leakboard.execution.tasks import Outcome, Task, TaskFailed
 

@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from leakboard.execution import output
+from leakboard.execution import printed
 
 PROGRAM = """
 import os, sys
-from leakboard.execution.output import bounded_output
+from leakboard.execution.printed import bounded_output
 
 print("before")
 with bounded_output():
@@ -36,11 +36,11 @@ def test_output_is_shown_up_to_a_limit(count, is_cut):
 
 @pytest.mark.parametrize("more", ["", "b"])
 def test_output_that_reaches_the_limit_is_cut_only_if_more_follows(more, tmp_path, monkeypatch):
-    monkeypatch.setattr(output, "LIMIT", 100)
+    monkeypatch.setattr(printed, "LIMIT", 100)
     reading, writing = os.pipe()
     shown = os.open(tmp_path / "shown", os.O_CREAT | os.O_WRONLY)
     os.write(writing, b"a" * 100)
-    thread = threading.Thread(target=output._pass_on, args=(reading, shown))
+    thread = threading.Thread(target=printed._pass_on, args=(reading, shown))
     thread.start()
     while (tmp_path / "shown").stat().st_size < 100:  # so that the rest comes in another piece
         pass
@@ -53,6 +53,6 @@ def test_output_that_reaches_the_limit_is_cut_only_if_more_follows(more, tmp_pat
 
 
 def test_without_any_output_a_task_runs():
-    program = "import os; os.close(1); os.close(2)\nfrom leakboard.execution.output import bounded_output\n"
+    program = "import os; os.close(1); os.close(2)\nfrom leakboard.execution.printed import bounded_output\n"
     program += "with bounded_output():\n    done = True\nos._exit(7 if done else 1)"
     assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 7
