@@ -21,7 +21,10 @@ from leakboard.execution.tasks import Interruption, Outcome, Task, TaskFailed, T
 from leakboard.logs import PROGRESS
 
 IsDone = Callable[[Task], bool]
-"""Returns whether the record of a task's cell exists; False for a task that writes no record."""
+"""Returns whether a task's cell has a result.
+
+False after a failure, for a result that ``--force`` makes again, and for a task that writes no record.
+"""
 Listen = Callable[[str, str, str], None]
 """Called with a task's name, an event (``start``, ``progress``, ``warning`` or ``reserved``), and a text."""
 
@@ -80,7 +83,7 @@ def drive(
         jobs: largest number of batches at once.
         cores: largest number of threads at once. A task that needs more threads runs alone.
         batch_seconds: longest expected duration of a batch of several tasks (seconds).
-        is_done: returns whether the record of a task's cell exists.
+        is_done: returns whether a task's cell has a result.
         listen: called if another run has reserved a task.
         gpus: largest number of batches with a GPU at once.
         lends_cores: whether tasks also get free cores (`Task.cores`).

@@ -61,7 +61,7 @@ def prepare_workers() -> None:
 
 
 class Local:
-    """Runs up to ``jobs`` processes of this machine at once.
+    """Runs up to ``jobs`` tasks at once, in processes of this machine.
 
     A task fails if it takes longer than its timeout. It also fails if its process dies before it writes its record. If
     the pool breaks before the task begins, the task is tried again (`MAX_DEAD_WORKERS`).

@@ -1,4 +1,4 @@
-"""Show the output of a task up to a limit."""
+"""Show what a task prints, up to a limit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import threading
 from collections.abc import Iterator
 
 LIMIT = 10_000
-"""Largest output of a task (bytes)."""
+"""Largest part of a task's output that is shown (bytes)."""
 
 
 @contextlib.contextmanager
 def bounded_output() -> Iterator[None]:
-    """Show the first `LIMIT` bytes that a block prints, also from C libraries, on standard error."""
+    """Show on standard error what a block prints on either stream, C libraries included: the first `LIMIT` bytes."""
     try:
         before = os.dup(1), os.dup(2)
     except OSError:  # this process has no standard output or error

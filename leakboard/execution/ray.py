@@ -69,7 +69,8 @@ class Ray:
             if too_wide := [task.threads for task in tasks if task.threads > most]:
                 raise RequestError(f"threads: {too_wide[0]} is not allowed: no node has more than {most} cores")
             nodes = _RayNodes(ray, listen)
-            sent = 2 * self.cores  # a batch waits for each core, so that no core is idle
+            # twice the cores: behind each running batch another one is queued, so no core is idle
+            sent = 2 * self.cores
             yield from drive(nodes, tasks, sent, sent, self.BATCH_SECONDS, is_done, listen, 2 * self.gpus)
         finally:
             if not self._was_open:

@@ -34,9 +34,11 @@ class Reservation:
 
     path: Path
     run: str
-    """Identity of the run, or a new random text for each request.
+    """Identity of the run.
 
     If an existing reservation has this identity, a lost worker left it. So it counts as abandoned.
+    Work that cells of one run compete for (`pipeline.shared`) has a new random text each time, so that no cell takes
+    another's reservation for abandoned.
     """
 
     @contextmanager
@@ -64,6 +66,8 @@ class Reservation:
 
     def holder(self) -> str:
         """Return host and process of the holder; empty if the reservation is free or abandoned.
+
+        If the file is incomplete or damaged, the holder is ``another run``.
 
         Raises:
             StorageError: the reservation cannot be read, or its folder cannot be written.

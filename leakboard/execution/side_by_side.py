@@ -40,7 +40,9 @@ def side_by_side(calls: Sequence[Callable[[], Result]]) -> list[Result]:
         try:
             futures = [pool.submit(_alone, call) for call in calls]
             return [future.result() for future in futures]
-        finally:  # waits for running calls: they restore numbers of threads
+        finally:
+            # waits for running calls: otherwise their `one_thread` would set numbers of threads after this block has
+            # restored them
             pool.shutdown(cancel_futures=True)
 
 

@@ -74,7 +74,7 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
             documents[split] = _checked(vectors, len(corpus.splits[split]), f"document vectors of {split}")
         if corpus.has_labels:
             has_head = type(fitted).predict is not FittedVictim.predict
-            # a fresh copy and a random order: remembered texts do not help `predict`
+            # a victim could remember its texts and predict from them; a fresh copy and a random order prevent this
             order = streams.stream("predict").permutation(len(documents["test"]))
             predicted = _predicted(load() if has_head else fitted, documents, corpus, order)
     if "words" in victim.publishes:
@@ -89,7 +89,10 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
 
 
 def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, streams: Streams) -> bool:
-    """Return whether two publications of the same texts are equal: then an attacker can subtract the noise."""
+    """Return whether two publications of the same texts are equal, and not the same in every row.
+
+    Then an attacker can subtract the noise.
+    """
     rows, ids = texts.rows, texts.ids
     few = Texts(
         texts[:REPEATED], None if rows is None else rows[:REPEATED], None if ids is None else list(ids[:REPEATED])

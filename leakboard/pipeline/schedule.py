@@ -76,7 +76,8 @@ class Schedule:
             (job.victim_key, "publish", f"{dataset} / {victim} / seed {cell.seed}", publish_victim, cell.victim.label),
         ]
         after = self._load(job, cell.source.corpus, job.corpus_key)
-        # a task waits for one task only, so the gold publication comes before this victim's fit
+        # the attack needs both publications, but `Task.after` names one task,
+        # so the chain is publish gold, fit, publish, attack
         if gold and gold.victim_key != job.victim_key:
             after = self._publish(gold)
             if gold.fit_key == job.fit_key:

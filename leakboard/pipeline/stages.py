@@ -92,7 +92,11 @@ class Stages:
 
     @property
     def unfinished(self) -> Path:
-        """Folder for the state of an unfinished fit; other code has another folder."""
+        """Folder for the state of an unfinished fit.
+
+        If the code of a dataset or victim changes, the folder changes, too. So no fit goes on from the state of old
+        code.
+        """
         code = {name: value for name, value in self.job.code.items() if not name.startswith("attacks/")}
         return self.store.unfinished(self.job.victim_slug, digest({"fit": self.job.fit_key, "code": code}))
 

@@ -17,7 +17,10 @@ from leakboard.threats.threat import VictimSide
 
 @dataclass(frozen=True)
 class Gold:
-    """A reference word table, usually of another victim. Neighbours of words are right if this table has them, too."""
+    """A reference word table, usually of another victim.
+
+    A neighbour of a word counts as right if it is a neighbour of this word in this table, too.
+    """
 
     words: PublishedWords
     queries: tuple[str, ...]

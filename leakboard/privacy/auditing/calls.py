@@ -205,7 +205,7 @@ def run_calls(mechanism: Mechanism, pair: Pair, count: int, generator: np.random
 
 
 def _statistics(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
-    """Return statistics by name; higher values mean the first input."""
+    """Return statistics by name. Higher values are taken for the first input."""
     first, second = calls.pair.first, calls.pair.second
     direction = first - second
     statistics: dict[str, StatisticFunction] = {

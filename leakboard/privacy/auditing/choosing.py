@@ -55,7 +55,10 @@ class Candidate:
         return Event(self.pair, self.score_name, self.score, threshold)
 
     def curve(self, threshold: Threshold) -> ScoreCurve:
-        """Return the tests of a trade-off curve with this score, in the direction of a threshold."""
+        """Return this score with thresholds for a trade-off curve.
+
+        If the event of ``threshold`` has the low scores, the score changes its sign.
+        """
         sign = threshold.sign
         thresholds = curve_thresholds(sign * self.first_scores, sign * self.second_scores)
         return ScoreCurve(lambda outputs: sign * self.score(outputs), thresholds)

@@ -4,7 +4,7 @@ The attacker guesses from one release whether the input was all zeros or all one
 if it is one half or more. The guess Y is the majority of the bits; a tie gives 0. The loss is
 max over Y of |ln P(D | Y) - ln P(D' | Y)|, estimated by counts (his equation in section 3 and experiment.py).
 
-This point estimate has no confidence, and is infinite if one kind of error was never seen.
+This point estimate has no confidence. It is infinite if a guess was made for one input and never for the other.
 `leakboard.privacy.auditing.audit` gives a bound.
 """
 

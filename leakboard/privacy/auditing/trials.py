@@ -19,7 +19,10 @@ LARGEST_NUMBER = 1e140
 """Largest allowed number in a release, so that squares of sums are finite."""
 
 MIN_CALLS, WANTED_CALLS = 16, 4_000
-"""Vectors are spread over about 16 to 4,000 calls of `Release`, and texts over 16, or more if memory is short.
+"""Texts are spread over about 16 calls of `Release`.
+
+Vectors are spread over about 16 to 4,000, as many as leave `MIN_ROWS` rows in each. If memory is short, there are more
+calls.
 
 With few calls, noise that all rows of a call share could decide which event is chosen.
 """

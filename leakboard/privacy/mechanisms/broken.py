@@ -122,7 +122,7 @@ class SharedDraw(Control):
         return laplace_noise(values[..., :1], self._scale(values), rng)
 
     def proved(self, dimensions: int) -> float:
-        """Return the claim for one coordinate, else infinity."""
+        """Return the claim if d = 1, else infinity."""
         return self.epsilon if dimensions == 1 else math.inf
 
 
