@@ -28,16 +28,18 @@ if TYPE_CHECKING:
 
 DEV_TEXTS = 2_000
 """Largest number of dev texts that choose the epoch and the threshold; also the number of texts guessed at once."""
+LEAST_STEPS = 40
+"""Fewest steps of an epoch: a pass over 1,000 texts has four, and 30 such passes learn little."""
 
 
-@attack(revision=1)
+@attack(revision=2)
 class BagOfWords(TextsAttack):
     vocabulary: Count = 5_000
     """Number of words that the attacker can name: the most frequent words of the texts that it knows."""
     hidden: Count | None = None
     """Number of ReLU units in a layer between vector and words; null: no such layer, as in the paper."""
     epochs: Count = 30
-    """Largest number of passes over the attacker's texts."""
+    """Largest number of epochs: passes over the attacker's texts; of few texts, as many passes as make 40 steps."""
     patience: Count = 2
     """Stop after this many epochs without a better dev loss."""
     batch_size: Count = 256
@@ -59,13 +61,14 @@ class BagOfWords(TextsAttack):
 
         from leakboard.execution.devices import device
         from leakboard.metrics.measures import best_offset
-        from leakboard.models.training import shuffled, train
+        from leakboard.models.training import limit_remark, passes_for, shuffled, train
 
         scaling, vectors, dev_vectors = standardised_vectors(view)
         vocabulary = Vocabulary.of([words(text) for text in view.train.texts], self.vocabulary)
         inputs, dev_inputs = (torch.from_numpy(part).to(device()) for part in (vectors, dev_vectors[:DEV_TEXTS]))
         codes, dev_codes = (_codes(texts, vocabulary) for texts in (view.train.texts, view.dev.texts[:DEV_TEXTS]))
         generator = torch.Generator().manual_seed(seed)
+        passes = passes_for(LEAST_STEPS, len(inputs), self.batch_size)
         with seeded(seed):
             network = self._network(inputs.shape[1], vocabulary).to(device())
             optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
@@ -75,20 +78,20 @@ class BagOfWords(TextsAttack):
                 return binary_cross_entropy_with_logits(network(inputs[batch]), present) * len(vocabulary.units)
 
             dev_present = _present(dev_codes, len(vocabulary.units))
-            train(
+            history = train(
                 network,
                 lambda: (batch.tolist() for batch in shuffled(len(inputs), self.batch_size, generator)),
                 loss,
                 lambda: binary_cross_entropy_with_logits(network(dev_inputs), dev_present).item(),
                 optimiser=optimiser,
-                epochs=self.epochs,
-                patience=self.patience,
+                epochs=passes * self.epochs,
+                patience=passes * self.patience,
                 log_epochs=True,
             )
         with torch.no_grad():
             margins = network(dev_inputs).cpu().numpy().ravel()
         offset = best_offset(margins, dev_present.cpu().numpy().ravel().astype(np.int64))
-        return FittedBagOfWords(vocabulary, scaling, network, offset)
+        return FittedBagOfWords(vocabulary, scaling, network, offset, limit_remark(history, passes * self.epochs))
 
     def _network(self, dimension: int, vocabulary: Vocabulary) -> "torch.nn.Module":
         """Return a network that predicts, before training, for every text the share of texts with each word."""
@@ -128,6 +131,8 @@ class FittedBagOfWords:
     network: "torch.nn.Module"
     offset: float
     """Added to the log-odds of every word."""
+    remark: str = ""
+    """About the training; empty if there is none."""
 
     def __call__(self, vectors: Floats) -> TextGuesses:
         """Name the words of each text, the likeliest word first."""
@@ -143,4 +148,4 @@ class FittedBagOfWords:
                 named = np.flatnonzero(row > 0)
                 texts.append(" ".join(self.vocabulary.units[code] for code in named[np.argsort(-row[named])]))
         remark = f"{len(self.vocabulary.units)} words, threshold {1 / (1 + np.exp(self.offset)):.2f} chosen on dev"
-        return TextGuesses(texts, ordered=False, details=remark)
+        return TextGuesses(texts, ordered=False, details=remark + self.remark)

@@ -26,8 +26,11 @@ from leakboard.threats.texts import TextGuesses, TextsAttack, TextsView
 if TYPE_CHECKING:
     from leakboard.attacks._reading.language_model import LanguageModel
 
+LEAST_STEPS = 100
+"""Fewest steps of an epoch: a pass over 1,000 texts has 16."""
 
-@attack(revision=1)
+
+@attack(revision=2)
 class Reconstruction(TextsAttack):
     unit: Literal["words", "characters"] = "words"
     """Units of the written text; ``characters``: characters of the lower-cased words, and blanks."""
@@ -40,7 +43,7 @@ class Reconstruction(TextsAttack):
     embedding: Count = 64
     """Width of the units' vectors."""
     epochs: Count = 10
-    """Largest number of passes over the attacker's texts."""
+    """Largest number of epochs: passes over the attacker's texts; of few texts, as many passes as make 100 steps."""
     patience: Count = 2
     """Stop after this many epochs without a better dev loss."""
     batch_size: Count = 64
@@ -61,7 +64,7 @@ class Reconstruction(TextsAttack):
 
         from leakboard.attacks._reading.language_model import FIRST_UNIT, LanguageModel, coded
         from leakboard.execution.devices import device
-        from leakboard.models.training import of_like_length, train
+        from leakboard.models.training import limit_remark, of_like_length, passes_for, train
 
         scaling, vectors, dev_vectors = standardised_vectors(view)
         vocabulary = Vocabulary.of([self._units(text) for text in view.train.texts], self.vocabulary)
@@ -71,6 +74,7 @@ class Reconstruction(TextsAttack):
         )
         inputs, dev_inputs = (torch.from_numpy(part).to(device()) for part in (vectors, dev_vectors))
         generator = torch.Generator().manual_seed(seed)
+        passes = passes_for(LEAST_STEPS, len(inputs), self.batch_size)
         with seeded(seed):
             model = LanguageModel(inputs.shape[1], FIRST_UNIT + len(vocabulary.units), self.embedding, self.hidden)
             model.to(device())
@@ -80,18 +84,18 @@ class Reconstruction(TextsAttack):
                 losses = [model.loss(dev_inputs[b], [dev_codes[i] for i in b], "sum").item() for b in batches]
                 return sum(losses) / sum(len(codes) - 1 for codes in dev_codes)
 
-            train(
+            history = train(
                 model,
                 lambda: of_like_length([len(codes) for codes in train_codes], self.batch_size, generator),
                 lambda batch: model.loss(inputs[batch], [train_codes[i] for i in batch]),
                 dev_loss,
                 optimiser=torch.optim.Adam(model.parameters(), lr=self.learning_rate, fused=True),
-                epochs=self.epochs,
-                patience=self.patience,
+                epochs=passes * self.epochs,
+                patience=passes * self.patience,
                 clipping_norm=5.0,
                 log_epochs=True,
             )
-        return FittedReconstruction(self, vocabulary, scaling, model)
+        return FittedReconstruction(self, vocabulary, scaling, model, limit_remark(history, passes * self.epochs))
 
     def _units(self, text: str) -> Sequence[str]:
         return words(text) if self.unit == "words" else " ".join(words(text))
@@ -103,6 +107,8 @@ class FittedReconstruction:
     vocabulary: Vocabulary
     scaling: Scaling
     model: "LanguageModel"
+    remark: str = ""
+    """About the training; empty if there is none."""
 
     def __call__(self, vectors: Floats) -> TextGuesses:
         """Write the text of each vector."""
@@ -111,4 +117,4 @@ class FittedReconstruction:
         separator, units = " " if self.options.unit == "words" else "", self.vocabulary.units
         written = write_texts(self.model, self.scaling(vectors), units, self.options.longest)
         texts = [separator.join(text) for text in written]
-        return TextGuesses(texts, details=f"{self.options.unit} of a vocabulary of {len(units)}")
+        return TextGuesses(texts, details=f"{self.options.unit} of a vocabulary of {len(units)}{self.remark}")

@@ -114,6 +114,17 @@ def train(
     return history
 
 
+def passes_for(least_steps: int, count: int, batch_size: int) -> int:
+    """Return how many passes over ``count`` texts make ``least_steps`` steps: 1 unless the texts are few."""
+    return math.ceil(least_steps / math.ceil(count / batch_size))
+
+
+def limit_remark(history: Sequence[float], epochs: int) -> str:
+    """Return a remark if training ended at its limit of epochs while the dev loss still fell; else an empty string."""
+    at_limit = len(history) == epochs and history[-1] <= min(history)
+    return f"; the dev loss still fell in the last of {epochs} passes" if at_limit else ""
+
+
 def shuffled(count: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
     """Yield the indices of an epoch's batches, int64 (at most ``batch_size``,), in random order."""
     yield from torch.randperm(count, generator=generator).split(batch_size)

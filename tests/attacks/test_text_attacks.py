@@ -16,7 +16,7 @@ from leakboard.threats.secrets import KnownTexts
 from leakboard.threats.texts import TextsView
 
 WORDS = [f"w{i:02d}" for i in range(40)]
-RECIPE = {"hidden": 32, "embedding": 16, "epochs": 25, "batch_size": 32, "learning_rate": 0.01}
+RECIPE = {"hidden": 32, "embedding": 16, "epochs": 5, "batch_size": 32, "learning_rate": 0.01}
 
 
 def any_words(rng):
@@ -38,10 +38,10 @@ def noise(texts, rng):
 
 
 @pytest.fixture
-def scored(make_corpus):
-    """Return a function that scores an attack by what it reads of held-out vectors."""
+def read(make_corpus):
+    """Return a function that returns the guesses of an attack about held-out vectors, and the corpus."""
 
-    def score(attack, text_of, vectors_of):
+    def guess(attack, text_of, vectors_of):
         rng, parts = np.random.default_rng(0), []
         for size in (600, 200, 200):
             texts = Texts([text_of(rng) for _ in range(size)])
@@ -49,7 +49,17 @@ def scored(make_corpus):
         train, dev, held_out = parts
         guesses = attack.fit(TextsView(train, dev, oracle=None), 0)(held_out.vectors)  # no attack asks here
         splits = {"train": train.texts, "dev": held_out.texts, "test": held_out.texts}
-        corpus = make_corpus({name: {"text": texts} for name, texts in splits.items()}, [])
+        return guesses, make_corpus({name: {"text": texts} for name, texts in splits.items()}, [])
+
+    return guess
+
+
+@pytest.fixture
+def scored(read):
+    """Return a function that scores an attack by what it reads of held-out vectors."""
+
+    def score(attack, text_of, vectors_of):
+        guesses, corpus = read(attack, text_of, vectors_of)
         return {metric.name: metric for metric in text_metrics(guesses.texts, guesses.ordered, corpus)}
 
     return score
@@ -58,11 +68,19 @@ def scored(make_corpus):
 class TestBagOfWords:
     @pytest.mark.parametrize(("hidden", "rate", "least"), [(None, 0.02, 0.98), (64, 0.01, 0.9)])
     def test_words_that_a_vector_holds_are_read(self, scored, hidden, rate, least):
-        attack = BagOfWords(hidden=hidden, epochs=150, learning_rate=rate, batch_size=64)
+        attack = BagOfWords(hidden=hidden, epochs=38, learning_rate=rate, batch_size=64)
         assert scored(attack, any_words, bags)["token_f1"].value > least
 
+    def test_few_texts_are_enough_for_the_defaults(self, scored):
+        assert scored(BagOfWords(), any_words, bags)["token_f1"].value > 0.98
+
+    def test_training_that_ends_at_its_limit_is_remarked(self, read):
+        remark = "the dev loss still fell in the last of 10 passes"
+        assert remark in read(BagOfWords(epochs=1, batch_size=150), any_words, bags)[0].details
+        assert "dev loss" not in read(BagOfWords(batch_size=150), any_words, noise)[0].details
+
     def test_from_noise_nothing_is_read(self, scored):
-        found = scored(BagOfWords(epochs=150, learning_rate=0.02, batch_size=64), any_words, noise)
+        found = scored(BagOfWords(epochs=38, learning_rate=0.02, batch_size=64), any_words, noise)
         assert found["attack_score"].low <= 1 - found["privacy_best_constant"].value
 
     def test_it_starts_from_the_shares_of_the_words(self):

@@ -4,12 +4,18 @@ import pandas as pd
 import pytest
 
 from leakboard.attacks.attribute_inference import AttributeInference
+from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.board import tables
 from leakboard.threats.secrets import SecretsThreat
 
 REVISION = "__leakboard_revision__"
-PUBLISHED_REVISIONS = ((AttributeInference, REVISION, 1), (EntityPresence, REVISION, 1), (SecretsThreat, "revision", 1))
+PUBLISHED_REVISIONS = (
+    (AttributeInference, REVISION, 1),
+    (BagOfWords, REVISION, 1),
+    (EntityPresence, REVISION, 1),
+    (SecretsThreat, "revision", 1),
+)
 """What has a later revision now than when the boards were computed, and the published revision."""
 
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 import torch
 
-from leakboard.models.training import shuffled, train
+from leakboard.models.training import passes_for, shuffled, train
 
 TINY = torch.finfo(torch.float32).tiny
 
@@ -55,6 +55,11 @@ class TestSelection:
         weight, history = run(losses, keep="last")
         assert weight == 3 * last
         assert len(history) == 3
+
+
+@pytest.mark.parametrize(("count", "passes"), [(1, 40), (1_000, 10), (9_984, 2), (9_985, 1), (1_000_000, 1)])
+def test_only_few_texts_need_several_passes(count, passes):
+    assert passes_for(40, count, 256) == passes
 
 
 class TestNonFinite:
