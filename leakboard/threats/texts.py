@@ -13,7 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from leakboard.errors import RequestError
+from leakboard.data.tokens import words
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Attack, Floats, Texts
 from leakboard.metrics.text_scores import recovered_texts, text_metrics
 from leakboard.metrics.word_scores import SENTENCES
@@ -29,6 +30,9 @@ from leakboard.threats.threat import (
     release_claim,
     shuffled,
 )
+
+LEAST_KNOWN = 0.1
+"""Smallest share of the words of the test texts that the attacker's texts hold. Else the F1 over words is 0 anyway."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +70,15 @@ class TextsThreat(Threat["TextsAttack"]):
         "{what}: an attack recovers the words of texts with an F1 of {score}; without the vectors, {constant}"
     )
     needs: ClassVar = "documents"
-    revision: ClassVar = 1
+    revision: ClassVar = 2
 
     def evaluate(self, attack: TextsAttack, side: VictimSide) -> AttackResult:
-        """Show the test vectors in random order, and compare the attacker's texts with the true texts."""
+        """Show the test vectors in random order, and compare the attacker's texts with the true texts.
+
+        Raises:
+            NotApplicable: the attacker knows hardly any word of the test texts.
+        """
+        _require_known_words(side)
         view = TextsView(
             known_texts(side, "train", ()), known_texts(side, "dev", ()), Oracle(side, attacker_corpus(side))
         )
@@ -87,6 +96,16 @@ class TextsThreat(Threat["TextsAttack"]):
             details=guesses.details,
             sentences=recovered_texts(texts, guesses.ordered, Texts(side.corpus.texts("test")[:SENTENCES])),
             claim=release_claim(side, 1),
+        )
+
+
+def _require_known_words(side: VictimSide) -> None:
+    known = {word for text in side.auxiliary.texts("train") for word in words(text)}
+    is_known = [word in known for text in side.corpus.texts("test") for word in words(text)]
+    if sum(is_known) < LEAST_KNOWN * len(is_known):
+        raise NotApplicable(
+            f"{100 * sum(is_known) / len(is_known):.1f} % of the words of the test texts are in the attacker's texts, "
+            f"needed: {100 * LEAST_KNOWN:.0f} %; words are split on white space: put spaces between them"
         )
 
 

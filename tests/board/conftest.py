@@ -8,6 +8,7 @@ from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.board import tables
 from leakboard.threats.secrets import SecretsThreat
+from leakboard.threats.texts import TextsThreat
 
 REVISION = "__leakboard_revision__"
 PUBLISHED_REVISIONS = (
@@ -15,6 +16,7 @@ PUBLISHED_REVISIONS = (
     (BagOfWords, REVISION, 1),
     (EntityPresence, REVISION, 1),
     (SecretsThreat, "revision", 1),
+    (TextsThreat, "revision", 1),
 )
 """What has a later revision now than when the boards were computed, and the published revision."""
 

@@ -23,7 +23,7 @@ def test_names_revisions_and_needs_are_those_of_published_results():
         "entities": ("secrets", 2, "documents"),
         "membership": ("membership", 1, "words"),
         "releases": ("releases", 1, "releases"),
-        "texts": ("texts", 1, "documents"),
+        "texts": ("texts", 2, "documents"),
         "words": ("words", 1, "words"),
     }
 

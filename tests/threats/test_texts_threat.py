@@ -6,6 +6,7 @@ import pytest
 from answers import answering, values_of
 
 from leakboard.data.corpora import build_corpus
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import FittedVictim, Victim
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.randomness import Streams
@@ -21,15 +22,19 @@ class NeverFitted(Victim):
         return FittedVictim()
 
 
-@pytest.fixture
-def side():
-    """Return a victim's side of test texts with known vectors."""
-    splits = {"train": ["text"], "dev": TEXTS, "test": TEXTS}
+def side_of(texts):
+    """Return a victim's side of these test texts with known vectors, and one text of train."""
+    splits = {"train": ["text"], "dev": texts, "test": texts}
     frames = {name: pd.DataFrame({"text": texts, "row": range(len(texts))}) for name, texts in splits.items()}
     corpus = build_corpus("invented", frames, [], None)
     documents = {name: np.arange(2 * len(texts), dtype=np.float32).reshape(-1, 2) for name, texts in splits.items()}
     published, streams = Publications(documents, None, None, None), Streams(0, "invented", "v", "a")
     return VictimSide(corpus, corpus, NeverFitted(), FittedVictim, published, streams)
+
+
+@pytest.fixture
+def side():
+    return side_of(TEXTS)
 
 
 def test_right_texts_are_found_in_any_order(side):
@@ -48,3 +53,12 @@ def test_right_texts_are_found_in_any_order(side):
 def test_an_attack_that_trusts_the_order_of_the_vectors_is_wrong(side):
     result = evaluate_attack(answering(TextsAttack, lambda vectors: TextGuesses(TEXTS)), side)
     assert values_of(result)["exact_matches"] < 0.2
+
+
+def test_texts_whose_words_the_attacker_does_not_know_are_not_attacked(side):
+    """Texts without spaces are one word each."""
+    attack = answering(TextsAttack, lambda vectors: TextGuesses(["text"] * 30))
+    with pytest.raises(NotApplicable, match=r"^3\.3 % of the words of the test texts .*: put spaces between them$"):
+        evaluate_attack(attack, side_of(["text", *(text.replace(" ", "") for text in TEXTS[1:])]))
+    assert attack.view is None
+    evaluate_attack(attack, side)
