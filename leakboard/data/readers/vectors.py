@@ -127,7 +127,7 @@ def column_names(path: Source) -> Sequence[str]:
         return ()
     try:
         if isinstance(path, Path) and path.suffix.lower() == ".npz":
-            with np.load(path, allow_pickle=False) as file:
+            with _open_npz(path) as file:
                 return list(file.files)
         first = next(open_rows(path, None), None)
     except (OSError, ValueError, EOFError, BadZipFile):
@@ -160,8 +160,15 @@ def _read_npy(path: Path, column: str | None, id: str | None) -> Result:
     return None, np.array(mapped)
 
 
+def _open_npz(path: Path) -> Any:
+    file = np.load(path, mmap_mode="r", allow_pickle=False)  # an npy file is mapped, not read
+    if isinstance(file, np.ndarray):
+        raise RequestError(f"{path}: an npy file; name it .npy")
+    return file
+
+
 def _read_npz(path: Path, column: str | None, id: str | None) -> Result:
-    with np.load(path, allow_pickle=False) as file:
+    with _open_npz(path) as file:
         (name,), id = find_columns(path, dict.fromkeys(file.files, "vector"), column, id)
         entries = file.zip.namelist()
         if len({*entries}) < len(entries):

@@ -14,7 +14,7 @@ import pytest
 from loading import refused
 
 from leakboard.data.readers import memory
-from leakboard.data.readers.vectors import read_vectors
+from leakboard.data.readers.vectors import column_names, read_vectors
 from leakboard.errors import RequestError
 
 VECTORS = np.random.default_rng(0).standard_normal((7, 12)).astype(np.float32)
@@ -228,6 +228,13 @@ def test_a_second_array_in_a_file_is_refused(tmp_path):
         np.save(file, VECTORS)
         np.save(file, VECTORS)
     assert "more follows its array of shape (7, 12)" in refused(lambda: read_vectors(tmp_path / "a.npy"))
+
+
+def test_an_npy_file_of_another_name_is_named(tmp_path):
+    with (tmp_path / "a.npz").open("wb") as file:
+        np.save(file, VECTORS)
+    assert refused(lambda: read_vectors(tmp_path / "a.npz")).endswith("a.npz: an npy file; name it .npy")
+    assert column_names(tmp_path / "a.npz") == ()
 
 
 def test_an_array_that_is_in_a_file_twice_is_refused(tmp_path):
