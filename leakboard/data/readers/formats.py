@@ -103,6 +103,13 @@ def _choose(row: InputRow, columns: Sequence[str] | None) -> InputRow | str:
     return chosen
 
 
+def other_separator(names: Iterable[str]) -> str:
+    """Return ``; they are separated by ';'`` if one name holds several; else an empty string."""
+    joined, *others = names
+    separator = next((sign for sign in ";\t|," if sign in joined), None)
+    return f"; they are separated by {separator!r}" if separator and not others else ""
+
+
 def _require(path: Path, columns: Sequence[str], present: Iterable[str]) -> None:
     """Raise a RequestError unless each of these columns is present once."""
     names = [str(name) for name in present]
@@ -112,7 +119,8 @@ def _require(path: Path, columns: Sequence[str], present: Iterable[str]) -> None
         if names.count(column) > 1:
             raise RequestError(f"{path}: {names.count(column)} columns are named {column!r}")
         if column not in names:
-            raise RequestError(f"{path}: no column {column!r} (there are: {', '.join(names)}){nearest(column, names)}")
+            hint = other_separator(names) or nearest(column, names)
+            raise RequestError(f"{path}: no column {column!r} (there are: {', '.join(names)}){hint}")
 
 
 def _noted(stream: Iterable[str], lines: list[str]) -> Iterator[str]:

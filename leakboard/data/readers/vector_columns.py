@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
+from leakboard.data.readers.formats import other_separator
 from leakboard.data.readers.vector_databases import Source
 from leakboard.errors import RequestError, nearest
 
@@ -16,6 +17,8 @@ DIMENSION = re.compile(r"(.*?)(\d+)")
 """Name of a column that holds one dimension: a prefix and a number."""
 EDGES = re.compile(r"^\W+|\W+$")
 """Signs and spaces around a name."""
+FRACTION = re.compile(r"\s*[-+]?\d*\.\d{3,}(e[-+]?\d+)?\s*", re.IGNORECASE)
+"""Name that is a coordinate of a vector rather than a name."""
 ID = "id"
 """Default name of the column of ids."""
 
@@ -39,6 +42,10 @@ def find_columns(
         RequestError: a column is missing or holds no vectors, several may hold them, or a dimension seems to be
             missing.
     """
+    if 2 * sum(FRACTION.fullmatch(name) is not None for name in kinds) > len(kinds):
+        raise RequestError(
+            f"{path}: no header: the columns are named {_listed([*kinds][:3])}; allowed: names as e0, e1"
+        )
     if id is not None and id not in kinds:
         raise RequestError(f"{path}: id {id!r} is not one of {_listed(kinds)}{nearest(id, kinds)}")
     id = ID if id is None and ID in kinds else id
@@ -59,7 +66,9 @@ def find_columns(
         raise RequestError(f"{path}: column {column!r} is not one of {_listed(names)}{nearest(column, names)}")
     if choices:
         raise RequestError(f"{path}: several columns may hold vectors: {_listed(choices)}; name one by `column`")
-    raise RequestError(f"{path}: no column holds vectors" + (f" (there are {_listed(names)})" if names else ""))
+    raise RequestError(
+        f"{path}: no column holds vectors" + (f" (there are {_listed(names)}){other_separator(names)}" if names else "")
+    )
 
 
 def numbers_left_out(kinds: Mapping[str, Kind], dimensions: Sequence[str], id: str | None) -> list[str]:
@@ -95,15 +104,15 @@ def _require_all_dimensions(path: Source, chosen: Sequence[str], names: Sequence
     if len(chosen) == 1:
         return
     numbers = [parts[1] for name in chosen if (parts := _parts(name))]
+    for name in names:
+        if name not in chosen and _bare_prefix(name) == _bare_prefix(chosen[0]):
+            raise RequestError(f"{path}: is {name!r} one of the dimensions {chosen[0]} to {chosen[-1]}? rename it")
     for before, number, name in zip(numbers, numbers[1:], chosen[1:], strict=False):
         if number != before + 1:
             raise RequestError(
                 f"{path}: the dimensions {chosen[0]} to {chosen[-1]} have no consecutive numbers: {name} comes after "
                 f"{before}; rename the columns that are no dimensions, or number all dimensions"
             )
-    for name in names:
-        if name not in chosen and _bare_prefix(name) == _bare_prefix(chosen[0]):
-            raise RequestError(f"{path}: is {name!r} one of the dimensions {chosen[0]} to {chosen[-1]}? rename it")
 
 
 def _bare_prefix(name: str) -> str | None:

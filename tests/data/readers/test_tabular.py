@@ -146,6 +146,7 @@ BAD = {
         "unknown format '.docx' (allowed: .csv, .tsv, .parquet, .arrow, .feather, .jsonl)",
     ),
     "column.csv": (b"text,labels\nx,1\n", "no column 'label' (there are: text, labels); did you mean 'labels'?"),
+    "separator.csv": (b"text;label\nx;1\n", "no column 'text' (there are: text;label); they are separated by ';'"),
     "twice.csv": (b"text,label,text\nx,1,y\n", "2 columns are named 'text'"),
     "empty.csv": (b"", "empty, no column names"),
     "header_only.csv": (b"text,label\n", "no usable rows"),

@@ -223,6 +223,29 @@ def test_a_dimension_of_another_spelling_is_named(tmp_path, name):
     assert f"is {name!r} one of the dimensions e1 to e11? rename it" in message
 
 
+def test_a_dimension_within_the_others_of_another_spelling_is_named(tmp_path):
+    rows = [{" e5" if key == "e5" else key: value for key, value in row.items()} for row in columns()]
+    message = refused(lambda: read_vectors(write(tmp_path / "a.csv", rows)))
+    assert "is ' e5' one of the dimensions e0 to e11? rename it" in message
+
+
+@pytest.mark.parametrize("before", ["", "key 0,"])
+def test_a_missing_header_is_named(tmp_path, before):
+    (tmp_path / "a.csv").write_text("".join(f"{before}0.126,-0.132,0.6404e-2,{i}.1049\n" for i in range(5)))
+    assert "a.csv: no header: the columns are named " in refused(lambda: read_vectors(tmp_path / "a.csv"))
+
+
+def test_short_decimals_are_names(tmp_path):
+    (tmp_path / "a.csv").write_text("0.1,0.2,0.3\n1,2,3\n")
+    assert read_vectors(tmp_path / "a.csv")[1].tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize(("name", "separator"), [("a.csv", ";"), ("a.csv", "\t"), ("a.csv", "|"), ("a.tsv", ",")])
+def test_another_separator_is_named(tmp_path, name, separator):
+    pd.DataFrame(VECTORS).add_prefix("e").to_csv(tmp_path / name, index=False, sep=separator)
+    assert refused(lambda: read_vectors(tmp_path / name)).endswith(f"; they are separated by {separator!r}")
+
+
 def test_a_second_array_in_a_file_is_refused(tmp_path):
     with (tmp_path / "a.npy").open("wb") as file:
         np.save(file, VECTORS)
