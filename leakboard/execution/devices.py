@@ -44,7 +44,8 @@ def use(kind: Kind) -> None:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         if _card is not None:
             torch.cuda.set_device(_card)
-        torch.cuda.init()  # `seeded` restores the random state of an initialised card only
+        # initialised now: before this, `leakboard.randomness.seeded` saves no random state of a card
+        torch.cuda.init()
     _in_force = kind
 
 

@@ -52,7 +52,7 @@ class Processes(Protocol):
     """Runs batches of tasks."""
 
     def start(self, batch: Sequence[Task]) -> Any:
-        """Start a process that runs the tasks of a batch in order, and return a handle of the batch."""
+        """Let one process run the tasks of a batch in order, and return a handle of the batch."""
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
         """Return the handles of ended batches; wait up to about a second for the first."""

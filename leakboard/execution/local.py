@@ -36,7 +36,7 @@ REPORT_SECONDS = 1.0
 """A pool reports a dead worker within this time."""
 POLL_SECONDS = 0.5
 MAX_DEAD_WORKERS = 3
-"""A task fails if this many workers die before they begin the task."""
+"""A task fails if its pool breaks this many times before the task begins."""
 SAFE_PATH = "PYTHONSAFEPATH"
 """Environment variable that keeps the current folder off the path of Python."""
 
@@ -143,7 +143,7 @@ class Workers:
         return done
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
-        """Return the outcome of a task; None if its worker died before the task began."""
+        """Return the outcome of a task; None if the pool broke before the task began, and the task is tried again."""
         (task,), future = batch, started
         self._given.pop(task.name)
         if not future.cancelled() and isinstance(future.exception(), BrokenProcessPool):

@@ -37,8 +37,8 @@ class Reservation:
     """Identity of the run.
 
     If an existing reservation has this identity, a lost worker left it. So it counts as abandoned.
-    Work that cells of one run compete for (`pipeline.shared`) has a new random text each time, so that no cell takes
-    another's reservation for abandoned.
+    In `pipeline.shared`, cells of the same run compete. There this is a random text, new whenever a cell asks for an
+    artefact. With the run's identity, a cell would take another cell's reservation for abandoned.
     """
 
     @contextmanager

@@ -29,7 +29,7 @@ class Task:
     threads: int = 1
     """Number of threads that the task uses."""
     cores: int = 1
-    """Number of cores for calls side by side, set by `drive`. Results do not depend on this number."""
+    """Number of cores that `side_by_side` may use in this task, set by `drive`. It changes no result."""
     gpus: int = 0
     """Number of GPUs that the task uses: 0 or 1."""
     card: int = 0
@@ -140,7 +140,7 @@ class TaskQueue:
         return max(0.0, min((due for due, _ in self._postponed.values()), default=0.0) - time.monotonic())
 
     def expected(self, task: Task) -> float:
-        """Return the mean duration of ended tasks of the same kind (seconds); infinity if none has ended."""
+        """Return the mean duration of tasks of the same kind that ran and succeeded (seconds); infinity if none did."""
         seconds, count = self._durations.get(task.kind, (float("inf"), 1))
         return seconds / count
 

@@ -89,9 +89,9 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
 
 
 def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, streams: Streams) -> bool:
-    """Return whether two publications of the same texts are equal, and not the same in every row.
+    """Return whether two publications of the same texts are equal, so that an attacker can subtract the noise.
 
-    Then an attacker can subtract the noise.
+    False if all rows of a publication are the same.
     """
     rows, ids = texts.rows, texts.ids
     few = Texts(

@@ -23,7 +23,7 @@ from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
 
 AGAIN = "published, computed again"
-"""Label of a cell with a published result, in a suite with ``reuse: false``."""
+"""Entry of `Run.cached` for a published cell that is computed all the same, since the suite has ``reuse: false``."""
 
 NO_COSTS = "its costs do not match their checksum and are left out; `run --force` measures them again"
 

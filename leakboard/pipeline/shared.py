@@ -1,4 +1,4 @@
-"""Share guesses of text classifiers, arrays of whole splits, and attackers' models between cells."""
+"""Share between cells: guesses of text classifiers, arrays computed from whole splits, and attackers' models."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Shared:
         return guesses
 
     def arrays(self) -> AbstractContextManager[None]:
-        """Let a stage share its arrays of whole splits with other stages."""
+        """Let a stage share the arrays that it computes from all texts of a split with other stages."""
         return sharing(Sharing(self._array, lru_cache(self._texts)))
 
     def _array(self, kind: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:

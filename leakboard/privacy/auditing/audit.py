@@ -30,13 +30,16 @@ from leakboard.privacy.auditing.scores import DIGITS
 from leakboard.privacy.auditing.trials import answers_by_input
 
 BUDGET = 100_000_000
-"""Largest number of coordinates drawn to choose and test an event; draws that train scores are extra."""
+"""Largest number of coordinates drawn to choose and test an event; training scores and auditing calls draw more."""
 MAX_DRAWS = 5_000_000
 """Largest number of releases of each input, if the number of draws is not given."""
 FIRST_DRAWS = 50_000
 """Largest number of releases of each input in the first round, if the number of draws is not given."""
 GROWTH = 3
-"""Releases of a round, divided by those of all earlier rounds together. The last round has all that are left."""
+"""A round between the first and the last has this many times the releases of all earlier rounds together.
+
+The last round has all releases that are left.
+"""
 CALLS_ERROR = 0.2
 """Share of the error for the audit of whole calls."""
 
@@ -67,6 +70,8 @@ def audit(
     calls: int = 0,
 ) -> AuditResult:
     """Return a lower bound on a mechanism's epsilon.
+
+    Neither ``draws_per_input`` nor ``budget`` includes the draws that train scores, or ``calls``.
 
     Args:
         mechanism: to audit.

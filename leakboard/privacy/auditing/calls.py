@@ -66,8 +66,8 @@ class Calls:
     def possible_noises(self) -> Iterator[Array]:
         """Yield guesses of the noise in the decided rows, float (n, d).
 
-        Each guess is the noise of a public row: of the same call, or at the decided position of a neighbouring or
-        similar call.
+        Each guess for a call is the noise of a public row. This is a row of the same call, or a row of a neighbouring
+        or similar call: the row at the position that is decided in this call.
         """
         last, residuals, public = len(self.released) - 1, self.released - self.pair.first, self.public_noise
         indices = np.arange(last + 1)
@@ -78,7 +78,7 @@ class Calls:
             yield residuals[neighbour_calls, self.positions]
 
     def _nearest_calls(self) -> Array:
-        """Return for each call the most similar call in which the row at the decided position is public, int (n,)."""
+        """Return for each call the most similar call whose row at this call's decided position is public, int (n,)."""
         keys = self.released[:, 0, 0]  # compares calls by the first coordinate of the first row
         nearest = np.empty(len(keys), int)
         for position in (1, 2):
@@ -107,7 +107,7 @@ class CallsStatistic:
     def score(self, calls: Calls) -> Array:
         """Return one number for each call, float64 (n,). Higher numbers mean that the first input is likelier."""
         scores = self.function(calls)
-        # tested scores may set the step: the theorem allows scores to depend on the whole output
+        # the step may be computed from the tested scores: the theorem allows scores to depend on the whole output
         return scores if self.digits is None else round_to(scores, rounding_step(scores, self.digits))
 
 
@@ -164,7 +164,7 @@ def choose_statistic(
     count: int,
     digits: int | None = DIGITS,
 ) -> CallsStatistic:
-    """Choose the statistic and pair with the largest bound on calls that are not tested.
+    """Choose the statistic and pair with the largest bound on calls that are drawn only for this choice.
 
     About ``count`` calls are made for each pair: half learn statistics, half choose.
     """

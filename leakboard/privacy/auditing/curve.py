@@ -1,8 +1,8 @@
 """Bound the trade-off curve of a mechanism, its mu of Gaussian privacy, and its Renyi divergences.
 
-A test with false positive rate a and false negative rate b decides whether a release is of the first input. The
-trade-off function f(a) of a mechanism is the least b of any test with this a (Dong, Roth and Su 2022, definition 2.1).
-The function f is convex and decreasing.
+Let P and Q be the laws of the releases of the first and of the second input. A test with false positive rate a and
+false negative rate b decides whether a release is of the first input. The trade-off function f(a) of a mechanism is the
+least b of any test with this a (Dong, Roth and Su 2022, definition 2.1). The function f is convex and decreasing.
 
 Each threshold of a score is a test, if it was fixed before the draws. Clopper-Pearson bounds all rates from above, with
 equal shares of the error. Then, with the stated confidence, all points (a, b) and their lower convex hull h are on or

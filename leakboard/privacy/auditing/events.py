@@ -83,7 +83,10 @@ def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
 
 
 def normalised_corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
-    """Return pairs of corners that min-max normalisation can produce: each has a 0 and a 1 if ``dimensions`` > 1."""
+    """Return pairs of corners that min-max normalisation can produce: each corner has a 0 and a 1.
+
+    With one dimension, the pair is 0 and 1 all the same.
+    """
     pairs = [_alternating(dimensions, dtype)]
     if dimensions > 2:
         first, second = np.zeros((2, dimensions), dtype)

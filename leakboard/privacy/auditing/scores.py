@@ -23,7 +23,7 @@ CELLS = 1024
 MAX_BINS = 64
 """Largest number of bins from which a table is learned."""
 RELEASES_PER_BIN = 100
-"""Number of releases of each input for one bin."""
+"""Number of values of each input for one bin. Each coordinate of a release is one value."""
 MIN_RELEASES_FOR_TREES = 2_000
 """Trees are trained only if there are this many releases of each input."""
 

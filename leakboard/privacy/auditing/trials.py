@@ -19,15 +19,15 @@ LARGEST_NUMBER = 1e140
 """Largest allowed number in a release, so that squares of sums are finite."""
 
 MIN_CALLS, WANTED_CALLS = 16, 4_000
-"""Texts are spread over about 16 calls of `Release`.
+"""The releases of texts are spread over about 16 calls of `Release`.
 
-Vectors are spread over about 16 to 4,000, as many as leave `MIN_ROWS` rows in each. If memory is short, there are more
-calls.
+The releases of vectors are spread over 16 to 4,000 calls: about as many as possible with at least `MIN_ROWS` rows in
+each. If the rows of a call would exceed `VALUES_AT_ONCE` values or `TEXTS_AT_ONCE` texts, there are more calls.
 
 With few calls, noise that all rows of a call share could decide which event is chosen.
 """
 MIN_ROWS = 16
-"""Least number of rows of a call, if draws and memory allow."""
+"""Least number of rows of a call, if the number of draws and `VALUES_AT_ONCE` allow it."""
 
 
 def count_event(

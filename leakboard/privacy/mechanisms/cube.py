@@ -141,7 +141,7 @@ class CubeRelease(MechanismDefaults):
         """Return the claim of the authors with the proved epsilon.
 
         Args:
-            unit: difference of two neighbouring inputs.
+            unit: what two neighbouring inputs differ in.
             amplified: maps the epsilon of this release to the epsilon with word dropout; None without dropout.
             amplification_proved: whether words are hidden as the theorem of `WordDropout` requires.
         """
