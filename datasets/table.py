@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field
 
-from leakboard.data.classes import MAX_CLASSES, check_names, check_secret, encode, encode_bins, is_measurement
+from leakboard.data.classes import (
+    MAX_CLASSES,
+    about_spelling,
+    check_names,
+    check_secret,
+    encode,
+    encode_bins,
+    is_measurement,
+)
 from leakboard.data.corpora import SPLITS, build_corpus, count_rows, divide, draw_from_train, drop_copies
 from leakboard.data.readers.tabular import InputRow, Rows, clean_category, clean_id, clean_text, expand, read_rows
 from leakboard.data.readers.vector_databases import source_checksum
@@ -126,7 +134,12 @@ class Table(Dataset):
         secrets += [Secret(e, ("absent", "present"), "entity") for e in self.entities]
         for entity in self.entities:
             check_secret([secrets[-1].values[code] for code in whole[entity].unique()], entity, self.path)
+        for role in ("user", "document"):
+            if role in whole and (complaint := about_spelling(whole[role].unique(), f"{role}s", case_counts=True)):
+                raise RequestError(f"{self.path}: {complaint}")
         labels = encode(whole, "label", self.path) if self.label else None
+        if labels and (complaint := about_spelling(labels)):
+            raise RequestError(f"{self.path}: the label {self.label!r}: {complaint}")
         if labels and (is_measurement(labels) or len(labels) == len(whole)):
             raise RequestError(
                 f"{self.path}: the label {self.label!r} has {len(labels)} values in {len(whole)} rows; allowed: classes"

@@ -101,6 +101,8 @@ def _matrix(name: str, given: Any, secrets: Mapping[str, Column]) -> Column:
     if np.ma.is_masked(plain):
         row = int(np.argwhere(np.ma.getmaskarray(plain))[0, 0])
         raise RequestError(f"{name}: row {row} has masked numbers; allowed: numbers")
+    if isinstance(plain, np.ndarray) and plain.dtype == object and plain.ndim == 1:
+        plain = plain.tolist()
     if isinstance(plain, list | tuple):
         plain = [_plain(name, row) for row in plain]
     try:

@@ -18,9 +18,12 @@ No file inside a submission can mark it as verified.
 from __future__ import annotations
 
 import importlib.metadata
+import io
 import json
 import re
 import time
+import tokenize
+import unicodedata
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -239,6 +242,31 @@ def require_own_files(home: Path) -> None:
                 f"{path}: no file of a submission; allowed: {SUITE}, {PUBLISHED}, {SUBMITTED}, {REQUIREMENTS} and "
                 "plugins/NAME.py, no links"
             )
+        if path.suffix == ".py":
+            _require_plain(path)
+    packages = {place for place in plugins_of(home).values() if PACKAGE.fullmatch(place)}
+    given = {*(home / REQUIREMENTS).read_text("utf-8").splitlines()} if (home / REQUIREMENTS).is_file() else set()
+    if wrong := sorted(given ^ packages):
+        allowed = f"one line for each package in {SUBMITTED}, as 'name==version', and no other"
+        raise RequestError(f"{home / REQUIREMENTS}: {wrong[0]!r}; allowed: {allowed}")
+
+
+def _require_plain(path: Path) -> None:
+    """Refuse a plugin's file that may show other code than Python runs: another encoding, or invisible characters.
+
+    Raises:
+        RequestError: the message names the character and its line.
+    """
+    content = path.read_bytes()
+    try:
+        encoding, text = tokenize.detect_encoding(io.BytesIO(content).readline)[0], content.decode("utf-8")
+    except (SyntaxError, UnicodeDecodeError):
+        encoding, text = "another encoding", ""
+    if encoding != "utf-8":
+        raise RequestError(f"{path}: {encoding}; allowed: UTF-8, and no declaration of another encoding")
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        if hidden := next((c for c in line if c != "\t" and unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")), None):
+            raise RequestError(f"{path}: line {number}: the invisible character {hidden!a}; allowed: visible ones")
 
 
 def _contents(home: Path) -> dict[str, str]:

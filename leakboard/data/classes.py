@@ -120,15 +120,21 @@ def check_secret(values: Sequence[str], column: str, source: str, is_binned: boo
         )
 
 
-def about_spelling(values: Sequence[str]) -> str:
-    """Return a complaint if two classes differ only in case, spaces or invisible letters, or are `true` and `1`."""
+def about_spelling(values: Iterable[str], what: str = "classes", case_counts: bool = False) -> str:
+    """Return a complaint if two names differ only in spaces, invisible letters or their encoding.
+
+    Unless case counts, names that differ in case, and `true` and `1`, are the same, too.
+    """
     first: dict[str, str] = {}
     for value in values:
-        shown = "".join(c for c in value if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf"))
-        plain = " ".join(unicodedata.normalize("NFKC", shown).casefold().split()) or value
-        plain = {"true": "1", "false": "0"}.get(plain, plain)
+        plain = value
+        if not (case_counts and value.isascii() and value.isalnum()):
+            shown = "".join(c for c in value if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf"))
+            plain = " ".join(unicodedata.normalize("NFKC", shown).split()) or value
+        if not case_counts:
+            plain = {"true": "1", "false": "0"}.get(plain.casefold(), plain.casefold())
         if (other := first.setdefault(plain, value)) != value:
-            return f"the classes {other!r} and {value!r} differ in spelling only; write one of them"
+            return f"the {what} {other!r} and {value!r} differ in spelling only; write one of them"
     return ""
 
 

@@ -262,6 +262,17 @@ class TestReleases:
             leakboard.evaluate(releases, {"gender": list("fmfm")})
 
 
+def test_an_array_of_vectors_as_pandas_gives_it_is_read():
+    vectors = np.random.default_rng(0).standard_normal((40, 3))
+    objects = pd.Series(list(vectors)).to_numpy()
+    secrets = {"gender": list("fm") * 20}
+    both = [
+        leakboard.evaluate(given, secrets, attacks=[{"attribute_inference": {"portfolio": "logistic"}}])
+        for given in (objects, vectors)
+    ]
+    assert both[0].table.equals(both[1].table)
+
+
 class TestTraps:
     ZEROS = np.zeros((4, 2))
     GOOD = pd.Series(["f", "m", "m", "f"], name="gender", index=list("abcd"))

@@ -11,7 +11,7 @@ from bench import CHECKOUT
 from published_files import change_row, computed, entries, lower_a_score, of_score, raised, states, tamper
 
 from leakboard.board.joined import _comparable, join
-from leakboard.board.submissions import board_of, is_submission, verified_files, verified_records
+from leakboard.board.submissions import board_of, is_submission, require_own_files, verified_files, verified_records
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, pack
 from leakboard.site.build import _files
@@ -139,11 +139,43 @@ class TestHostile:
 
     def test_a_changed_file_of_any_kind_ends_its_verification(self, submitted, verify):
         _, folder = submitted
-        (folder / "requirements.txt").write_text("lengths==1.2\n")
         verify(folder, "--cells", 8)
         assert verified_records(folder)
         (folder / "plugins" / "words.txt").write_text("1")
         assert not verified_records(folder)
+
+    @pytest.mark.parametrize(
+        ("line", "reason"),
+        [
+            (b"# a comment\rimport os\r# a comment", r"line 1: the invisible character '\\r'"),
+            (b"# -*- coding: raw_unicode_escape -*-", "raw_unicode_escape; allowed: UTF-8"),
+            ("# \u202e".encode(), r"line 1: the invisible character '\\u202e'"),
+            (b"# \xff", "another encoding; allowed: UTF-8"),
+            (b"", None),
+            (b"# a comment\r", None),
+        ],
+    )
+    def test_its_plugins_show_the_code_that_runs(self, submitted, line, reason):
+        _, folder = submitted
+        path = folder / "plugins" / "ridge.py"
+        path.write_bytes(line + b"\n" + path.read_bytes())
+        if reason is None:
+            require_own_files(folder)
+        else:
+            with pytest.raises(RequestError, match=reason):
+                join(folder.parents[1])
+
+    @pytest.mark.parametrize("line", ["extras==1.0", "--extra-index-url https://example.org", ""])
+    def test_it_installs_the_packages_of_its_plugins_and_no_others(self, submitted, line):
+        _, folder = submitted
+        description = json.loads((folder / "submission.json").read_text())
+        if not line:  # a package that is listed and not installed
+            description["plugins"]["victims/lengths"] = "lengths==1.2"
+            (folder / "submission.json").write_text(json.dumps(description))
+        else:
+            (folder / "requirements.txt").write_text(f"{line}\n")
+        with pytest.raises(RequestError, match=r"requirements\.txt: .*; allowed: one line for each package in"):
+            join(folder.parents[1])
 
     @pytest.mark.parametrize("name", ["rival.verified.json", "two words", "-"])
     def test_its_name_is_no_name_of_a_verification(self, submitted, refusal, name):
@@ -325,6 +357,8 @@ class TestHostile:
         if listed is None:
             del description["plugins"]["attacks/ridge"]
         (other / "submission.json").write_text(json.dumps(description))
+        if listed == "ridge==1.0":
+            (other / "requirements.txt").write_text("ridge==1.0\n")
         if listed != "Word2Vec":
             (other / "plugins" / "ridge.py").write_text("# other code of the same name\n")
         with pytest.raises(RequestError, match=f"zzz/submission.json: {reason}"):

@@ -350,6 +350,14 @@ class TestDocuments:
         assert sum(map(len, users)) == 5
 
 
+def test_users_that_differ_in_case_are_two_users(tmp_path):
+    """Ids such as aB and Ab differ in case."""
+    rows = {"text": [f"text {i}" for i in range(60)], "s": ["a", "b"] * 30, "who": ["aB", "Ab", "x", "y"] * 15}
+    pd.DataFrame(rows).to_csv(tmp_path / "a.csv", index=False)
+    corpus = Table(path=FileName(tmp_path / "a.csv"), secrets=("s",), user="who").load()
+    assert {user for part in corpus.splits.values() for user in part["user"]} == {"aB", "Ab", "x", "y"}
+
+
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [
@@ -358,6 +366,21 @@ class TestDocuments:
         ({"s": ["true", "1", "0"] * 20}, {}, "the classes '1' and 'true' differ in spelling only"),
         ({"s": ["b", "\ufeffb", "a"] * 20}, {}, "the classes 'b' and '\\ufeffb' differ in spelling only"),
         ({"s": ["a b", "a  b", "a"] * 20}, {}, "the classes 'a  b' and 'a b' differ in spelling only"),
+        (
+            {"y": ["pos", "Pos", "neg"] * 20},
+            {"label": "y"},
+            "the label 'y': the classes 'Pos' and 'pos' differ in spelling",
+        ),
+        (
+            {"who": ["\u00e9", "e\u0301", "a"] * 20},
+            {"user": "who"},
+            "the users '\u00e9' and 'e\u0301' differ in spelling only",
+        ),
+        (
+            {"who": ["a\u200b", "a", "b"] * 20},
+            {"document": "who"},
+            "differ in spelling only; write one",
+        ),
         ({"y": np.arange(60)}, {"label": "y"}, "the label 'y' has 60 values in 60 rows; allowed: classes"),
         ({"y": [f"x{i}" for i in range(60)]}, {"label": "y"}, "the label 'y' has 60 values in 60 rows"),
         (
