@@ -235,7 +235,9 @@ def _is_own(row: Column) -> bool:
 
 def _has_numbers(index: pd.Index | None) -> bool:
     """Return whether a label of an index is a number; of an index with several levels, a part of a label."""
-    levels = getattr(index, "levels", [index])
+    if index is None:
+        return False
+    levels = index.levels if isinstance(index, pd.MultiIndex) else [index]
     return any(isinstance(label, Number) or str(label).isdecimal() for level in levels for label in level)
 
 

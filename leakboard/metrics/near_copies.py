@@ -5,7 +5,7 @@ An attacker with such a copy among its own vectors knows the secret, even if the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,10 +50,9 @@ def near_copy_metrics(documents: Mapping[str, Floats]) -> list[Metric]:
     train, test = (documents[split] for split in ("train", "test"))
     tried = np.sort(rng.permutation(len(test))[:MAX_ROWS])
     size = np.float32(max(train.max(), -train.min()) or 1)  # squares of large numbers leave the range of float32
-    rows = range(0, len(train), BLOCK)
-    total = sum((train[row : row + BLOCK] / size).sum(0, dtype=np.float64) for row in rows)
+    total = sum((train[rows] / size).sum(0, dtype=np.float64) for rows in _blocks(len(train)))
     mean = (total / len(train)).astype(np.float32)
-    squares = sum(((train[row : row + BLOCK] / size - mean) ** 2).sum(0, dtype=np.float64) for row in rows)
+    squares = sum(((train[rows] / size - mean) ** 2).sum(0, dtype=np.float64) for rows in _blocks(len(train)))
     spread = np.sqrt(squares / len(train)).astype(np.float32)
     spread[spread <= 1e-6 * spread.max()] = np.inf  # constant but for rounding
     are_copies = np.zeros(len(tried), np.bool_)
@@ -61,6 +60,10 @@ def near_copy_metrics(documents: Mapping[str, Floats]) -> list[Metric]:
         known, asked = (_Mapped(vectors, mean, factor, size) for vectors in (train, test))
         are_copies |= _are_copies(asked[tried], known, rng)
     return [Metric("near_copies", float(are_copies.mean()), n=len(tried))]
+
+
+def _blocks(rows: int) -> Iterator[slice]:
+    return (slice(start, start + BLOCK) for start in range(0, rows, BLOCK))
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,10 @@ def _distances(tried: Floats, known: Floats | _Mapped, rng: np.random.Generator)
     directions, sample = normalised(tried), normalised(known[rng.permutation(len(known))[:SAMPLE]])
     far = np.sqrt(np.maximum(2 - 2 * np.quantile(directions @ sample.T, 0.95, axis=1), 0))
     rows, similarity = np.zeros(len(tried), np.int64), np.full(len(tried), -np.inf, np.float32)
-    for row in range(0, len(known), BLOCK):
-        found = nearest(tried, known[row : row + BLOCK], 1)
+    for block in _blocks(len(known)):
+        found = nearest(tried, known[block], 1)
         is_nearer = found.similarity[:, 0] > similarity
-        rows[is_nearer], similarity[is_nearer] = row + found.rows[is_nearer, 0], found.similarity[is_nearer, 0]
+        rows[is_nearer], similarity[is_nearer] = block.start + found.rows[is_nearer, 0], found.similarity[is_nearer, 0]
     near = np.linalg.norm(directions - normalised(known[rows]), axis=1)
     return np.divide(near, far, out=np.ones_like(near), where=far > ONE_DIRECTION)
 

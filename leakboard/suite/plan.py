@@ -218,7 +218,9 @@ class Identities:
             other_fingerprint=other.content["fingerprint"] if other else "",
             code={name: value for plugin in plugins for name, value in plugin.code.items()},
             revisions={
-                **{f"stage {stage}": getattr(revisions, stage) for stage in ("CORPUS", "FIT", "PUBLISH")},
+                "stage CORPUS": revisions.CORPUS,
+                "stage FIT": revisions.FIT,
+                "stage PUBLISH": revisions.PUBLISH,
                 **{name: revision for plugin in plugins for name, revision in plugin.revisions.items()},
             },
         )
