@@ -29,7 +29,7 @@ class PortfolioAttack(SecretsAttack):
     hidden: Count = 512
     """Number of ReLU units of the MLP."""
     epochs: Count = 60
-    """Largest number of passes over the attacker's texts."""
+    """Largest number of epochs: passes over the attacker's texts, or over the next 65,536 of more texts."""
     patience: Count = 6
     """Stop after this many epochs without a better dev loss."""
     batch_size: Count = 256

@@ -2,8 +2,8 @@
 
 A row is a user: the mean of the vectors of the user's texts. Without users, a row is a document. Without both, a row is
 a text. Least squares and a linear support vector regression with the paper's settings are fitted on train; dev is not
-used. The features are the published vectors alone, standardised by the training rows. The
-paper also uses TF-IDF and public vectors.
+used. The features are the published vectors alone, standardised by the training rows. The paper also uses TF-IDF and
+public vectors.
 
 Every number in the paper's table 3 is worse than guessing the training mean: the best RMSE is 1.25, that of the mean
 is 0.92. The paper has about 2,000 features for 200 users, so its numbers say little about the vectors. That is why the
