@@ -29,14 +29,20 @@ def test_no_calls_give_no_results(cores):
 
 
 def test_after_a_failure_no_call_goes_on():
-    ended = []
+    began, ended = threading.Event(), threading.Event()
 
     def fails():
+        assert began.wait(timeout=10)
         raise ValueError("no luck")
 
+    def goes_on():
+        began.set()
+        time.sleep(0.2)
+        ended.set()
+
     with lent(2), pytest.raises(ValueError, match="no luck"):
-        side_by_side([fails, lambda: (time.sleep(0.2), ended.append(True))])
-    assert ended == [True]
+        side_by_side([fails, goes_on])
+    assert ended.is_set()
 
 
 def test_as_many_calls_run_at_once_as_cores_are_lent():
