@@ -60,7 +60,9 @@ def seed_libraries(seed: int) -> None:
 
     random.seed(seed)
     np.random.seed(seed)
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)  # `torch.manual_seed` is slow: it formats the stack
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(seed)
 
 
 def cards_in_use() -> list[int]:

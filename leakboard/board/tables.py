@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_FLOOR, Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,11 @@ def write_table(path: Path, name: str, rows: Iterable[Row], threats: Iterable[st
     Raises:
         StorageError: the folder cannot be written, or the disk is full.
     """
-    known = {column.name: column for column in columns(name, threats)}
+    known = columns(name, threats)
     content = io.StringIO(newline="")
-    writer = csv.DictWriter(content, [*known], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({key: csv_field(known[key], row[key], row) for key in row if key in known} for row in rows)
+    writer = csv.writer(content, lineterminator="\n")
+    writer.writerow(column.name for column in known)
+    writer.writerows([csv_field(column, row.get(column.name), row) for column in known] for row in rows)
     write_file(path, content.getvalue())
     return path
 
@@ -104,15 +105,20 @@ def csv_field(column: Column, value: Any, row: Row) -> str:
 
     A text that a spreadsheet would take for a formula begins with an apostrophe. Lower bounds are rounded down.
     """
-    if value is None or value != value:
+    if value is None or value == "" or value != value:
         return ""
+    if isinstance(value, str):
+        return _text_field(value)
     if column.kind == "delta":
         return f"{value:.4g}"
     if column.kind == "bound" or (column.kind == "score" and threat_named(row.get("threat", "")).bounds_epsilon):
         return str(Decimal(repr(float(value))).quantize(Decimal("0.0001"), ROUND_FLOOR))
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return guarded(value).replace("\r", " ") if isinstance(value, str) else str(value)
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+@lru_cache(maxsize=4096)
+def _text_field(text: str) -> str:
+    return guarded(text).replace("\r", " ")
 
 
 def guarded(text: str) -> str:

@@ -10,7 +10,7 @@ import sys
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def in_natural_order(records: Iterable[Record]) -> list[Record]:
 
 def write_record(folder: Path, record: Record) -> None:
     """Write ``result.json``, and remove an earlier failure."""
-    _write(folder, RESULT, FAILURE, finite(asdict(record)))
+    _write(folder, RESULT, FAILURE, _as_json(record))
 
 
 def read_record(folder: Path, key: str) -> Record | None:
@@ -154,7 +154,7 @@ def write_costs(folder: Path, costs: Sequence[Mapping[str, Any]]) -> None:
     """Write the costs of stages to ``costs.json``: time, memory and environment."""
     content: dict[str, Any] = {"costs": [dict(cost) for cost in costs]}
     content["checksum"] = digest(content)
-    write_file(folder / COSTS, json.dumps(content, indent=1, sort_keys=True) + "\n")
+    write_file(folder / COSTS, json.dumps(content, sort_keys=True) + "\n")
 
 
 def read_costs(folder: Path) -> list[dict[str, Any]]:
@@ -179,13 +179,22 @@ def checked_costs(folder: Path) -> list[dict[str, Any]] | None:
 
 def write_failure(folder: Path, record: Record, traceback: str) -> None:
     """Write the reason and traceback of a failed cell to ``failure.json``, and remove an earlier result."""
-    _write(folder, FAILURE, RESULT, finite(asdict(record)) | {"traceback": traceback})
+    _write(folder, FAILURE, RESULT, _as_json(record) | {"traceback": traceback})
+
+
+def _as_json(record: Record) -> dict[str, Any]:
+    content = {name: getattr(record, name) for name in _FIELDS}  # `asdict` would copy every mapping in it
+    content["metrics"] = [{name: getattr(metric, name) for name in _METRIC_FIELDS} for metric in record.metrics]
+    return {name: finite(value) for name, value in content.items()}
+
+
+_FIELDS, _METRIC_FIELDS = ([entry.name for entry in fields(cls)] for cls in (Record, Metric))
 
 
 def _write(folder: Path, name: str, other: str, content: dict[str, Any]) -> None:
     content = _cleaned(content)
     content["checksum"] = digest(content)
-    write_file(folder / name, json.dumps(content, indent=1, sort_keys=True) + "\n")
+    write_file(folder / name, json.dumps(content, sort_keys=True) + "\n")
     (folder / other).unlink(missing_ok=True)
 
 
@@ -215,8 +224,7 @@ def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]], place: s
 
 def _packed(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
     # recovered sentences are texts of other people
-    content = finite(asdict(dataclasses.replace(record, sentences=())))
-    content |= {"costs": [dict(cost) for cost in costs]}
+    content = _as_json(dataclasses.replace(record, sentences=())) | {"costs": [dict(cost) for cost in costs]}
     return json.dumps({**content, "checksum": digest(content)}, sort_keys=True, separators=(",", ":"))
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,6 +63,7 @@ class Results:
     take_published: bool = True
     """Whether `find` returns published results."""
     _read: dict[str, tuple[int, Result | None]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _environments: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def find(self, job: Job) -> Result | None:
         """Return a cell's result, else its failure in the suite's own folder, else None."""
@@ -95,9 +97,17 @@ class Results:
         known = self._read.get(folder)  # cached until the folder changes
         if known is None or known[0] != changed:
             record = read_record(Path(folder), job.key)
-            known = changed, Result(record, partial(checked_costs, Path(folder)), origin) if record else None
+            known = changed, Result(record, cache(partial(self._costs_in, Path(folder))), origin) if record else None
             self._read[folder] = known
         return known[1]
+
+    def _costs_in(self, folder: Path) -> list[dict[str, Any]] | None:
+        costs = checked_costs(folder)
+        for cost in costs or ():
+            if "environment" in cost:  # cells share it: it is long
+                text = json.dumps(cost["environment"], sort_keys=True)
+                cost["environment"] = self._environments.setdefault(text, cost["environment"])
+        return costs
 
     @cached_property
     def _others_with_cell(self) -> dict[str, list[Path]]:
