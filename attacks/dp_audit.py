@@ -31,7 +31,7 @@ from leakboard.mechanism import MechanismDefaults
 from leakboard.metrics.audits import ERROR, verdict_error
 from leakboard.privacy.auditing.audit import BUDGET, rounds
 from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_statistic, run_statistic
-from leakboard.privacy.auditing.choosing import MIN_DRAWS, ChosenEvent, choose_event, confirm
+from leakboard.privacy.auditing.choosing import MIN_DRAWS, ChosenEvent, bound_on_fresh_draws, choose_event
 from leakboard.privacy.auditing.events import Pair, corners, normalised_corners
 from leakboard.privacy.auditing.point_estimate import published_repeats
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack
@@ -116,7 +116,7 @@ class DpAudit(ReleaseAudit):
             str(values[0]) if values.dtype == object else values for values in (event.pair.first, event.pair.second)
         )
         details = f"{event.pair.name}: {event.description}"
-        return Distinguisher(first, second, event.holds, best.draws, repeats, details, best.curve)
+        return Distinguisher(first, second, event.holds, best.draws, repeats, details, best.thresholded)
 
     def _check_budget(self, dimension: int, pairs: int) -> None:
         least = 4 * dimension * MIN_DRAWS * pairs
@@ -148,7 +148,7 @@ class DpAudit(ReleaseAudit):
 def _confirm(view: ReleasesView, chosen: ChosenEvent, rng: np.random.Generator) -> float:
     """Return the bound of an event on fresh releases, at the confidence of a verdict."""
     mechanism = _TextMechanism(view) if chosen.event.pair.first.dtype == object else view.mechanism
-    return confirm(mechanism, chosen.event, chosen.draws, rng, verdict_error(view.claim.delta))
+    return bound_on_fresh_draws(mechanism, chosen.event, chosen.draws, rng, verdict_error(view.claim.delta))
 
 
 def _neighbours(texts: Sequence[str], count: int, rng: np.random.Generator) -> list[tuple[str, str]]:

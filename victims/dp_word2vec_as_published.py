@@ -80,7 +80,7 @@ class ReleasedCodePlan(Plan):
     def proved_at(self, cost: TrainingBudget, steps: int) -> float:
         """Return the epsilon of the first theorem."""
         true = replace(cost, noise_multiplier=cost.noise_multiplier * self.options.clipping_norm / math.sqrt(8))
-        return true.visited(self.sampler.visits(steps))
+        return true.epsilon_of_visits(self.sampler.visits(steps))
 
     def details(self, steps: int) -> list[str]:
         """Return the flaws of the code, in words."""
@@ -125,7 +125,7 @@ class PaperAccountingPlan(Plan):
         proved = {}
         for budget in map(float, np.unique(self.budgets)):
             cost = self.cost if budget >= self.cost.epsilon(0) else not_counted
-            proved[budget] = min(staying[cost], cost.visited(min(steps, self.participation.visits(budget))))
+            proved[budget] = min(staying[cost], cost.epsilon_of_visits(min(steps, self.participation.visits(budget))))
         return proved
 
 

@@ -10,9 +10,9 @@ from leakboard.errors import StopRun
 if TYPE_CHECKING:
     import torch
 
-Kind = Literal["cpu", "cuda"]
+DeviceKind = Literal["cpu", "cuda"]
 
-_in_force: Kind = "cpu"
+_in_force: DeviceKind = "cpu"
 _card: int | None = None
 
 
@@ -23,12 +23,12 @@ def device() -> torch.device:
     return torch.device(_in_force)
 
 
-def kind() -> Kind:
+def kind() -> DeviceKind:
     """Return the kind of `device()`."""
     return _in_force
 
 
-def use(kind: Kind) -> None:
+def use(kind: DeviceKind) -> None:
     """Choose the device of this process.
 
     Raises:
@@ -44,7 +44,7 @@ def use(kind: Kind) -> None:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         if _card is not None:
             torch.cuda.set_device(_card)
-        # initialised now: before this, `leakboard.randomness.seeded` saves no random state of a card
+        # `leakboard.randomness.seeded` restores the random state of a card only if CUDA was initialised before
         torch.cuda.init()
     _in_force = kind
 

@@ -88,7 +88,7 @@ class Workers:
     def __init__(self, jobs: int, listen: Listen):
         self.jobs, self.listen = jobs, listen
         self._key = os.urandom(32)
-        with _stop_if_no_room():
+        with _stop_if_no_process_starts():
             prepare_workers()
             # each worker has a socket: a death in mid-report disturbs no other worker
             self._listener = Listener(authkey=self._key)
@@ -157,7 +157,7 @@ class Workers:
         if foreign not in self._pools:
             settings = (self._listener.address, self._key, dict(os.environ), os.getcwd())
             context = multiprocessing.get_context(START_METHOD)
-            with _stop_if_no_room():
+            with _stop_if_no_process_starts():
                 # foreign plugins may change libraries: their workers end after one task
                 self._pools[foreign] = ProcessPool(self.jobs, int(foreign), _enter, settings, context)
         return self._pools[foreign]
@@ -197,7 +197,7 @@ class Workers:
 
 
 @contextlib.contextmanager
-def _stop_if_no_room() -> Iterator[None]:
+def _stop_if_no_process_starts() -> Iterator[None]:
     try:
         yield
     except OSError as error:

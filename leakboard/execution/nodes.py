@@ -88,7 +88,7 @@ def run_batch(batch: Sequence[Task], node: str = "") -> BatchResult:
     return BatchResult(outcomes, events, node=node)
 
 
-class Nodes:
+class RemoteBatches:
     """Handles ended and lost batches."""
 
     def __init__(self, listen: Listen):

@@ -9,7 +9,7 @@ from typing import Any
 
 from leakboard.errors import RequestError
 from leakboard.execution.engines import IsDone, Listen, drive
-from leakboard.execution.nodes import POLL_SECONDS, BatchResult, Nodes, import_engine, run_batch
+from leakboard.execution.nodes import POLL_SECONDS, BatchResult, RemoteBatches, import_engine, run_batch
 from leakboard.execution.tasks import Outcome, Task
 
 
@@ -68,7 +68,7 @@ class Ray:
             most = max(int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"])
             if too_wide := [task.threads for task in tasks if task.threads > most]:
                 raise RequestError(f"threads: {too_wide[0]} is not allowed: no node has more than {most} cores")
-            nodes = _RayNodes(ray, listen)
+            nodes = _RayBatches(ray, listen)
             # twice the cores: behind each running batch another one is queued, so no core is idle
             sent = 2 * self.cores
             yield from drive(nodes, tasks, sent, sent, self.BATCH_SECONDS, is_done, listen, 2 * self.gpus)
@@ -78,7 +78,7 @@ class Ray:
                 del self._ray
 
 
-class _RayNodes(Nodes):
+class _RayBatches(RemoteBatches):
     def __init__(self, ray: Any, listen: Listen):
         super().__init__(listen)
         self.ray = ray

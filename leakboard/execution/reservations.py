@@ -36,9 +36,10 @@ class Reservation:
     run: str
     """Identity of the run.
 
-    If an existing reservation has this identity, a lost worker left it. So it counts as abandoned.
-    In `pipeline.shared`, cells of the same run compete. There this is a random text, new whenever a cell asks for an
-    artefact. With the run's identity, a cell would take another cell's reservation for abandoned.
+    A run gives a task to one worker at a time. If a worker finds a reservation of its own run, an earlier worker died
+    and left it. So it counts as abandoned.
+
+    In `pipeline.shared`, living workers of one run compete. There each request has a new random text instead.
     """
 
     @contextmanager
@@ -94,7 +95,7 @@ class Reservation:
                 "process": os.getpid(),
                 "seen_by": _observers(file),
                 "run": self.run,
-                # Locked before the write below: a reader of the whole content finds the file locked.
+                # locked before it is written: who can read the content and lock the file knows that the holder died
                 "is_locked": _lock(file, fcntl.LOCK_EX),
             }
             try:
@@ -123,8 +124,8 @@ class Reservation:
                         fields: dict[str, Any] = json.loads(content)
                         holder = f"{fields['host']}, process {fields['process']}"
                         # the system releases the locks of dead processes
-                        sees_lock = fields["is_locked"] and fields["seen_by"] == _observers(file.fileno()) != ""
-                        if fields["run"] == self.run or (sees_lock and _lock(file.fileno(), fcntl.LOCK_SH)):
+                        lock_is_visible = fields["is_locked"] and fields["seen_by"] == _observers(file.fileno()) != ""
+                        if fields["run"] == self.run or (lock_is_visible and _lock(file.fileno(), fcntl.LOCK_SH)):
                             return holder, True
                     except (ValueError, KeyError, TypeError):  # the file is incomplete or damaged
                         holder = "another run"

@@ -57,7 +57,7 @@ def usable_cores() -> int:
     return max(1, cores)
 
 
-def provide(needs: Needs, device: devices.Kind) -> None:
+def provide(needs: Needs, device: devices.DeviceKind) -> None:
     """Set the number of threads and the device. A stage that uses no GPU gets the processor.
 
     Raises:
@@ -68,7 +68,7 @@ def provide(needs: Needs, device: devices.Kind) -> None:
 
 
 @contextmanager
-def provided(needs: Needs, device: devices.Kind = "cpu") -> Iterator[None]:
+def provided(needs: Needs, device: devices.DeviceKind = "cpu") -> Iterator[None]:
     """Set threads and device for a block, then restore the earlier ones.
 
     Raises:
@@ -181,7 +181,7 @@ def settings_restored() -> Iterator[None]:
 
 
 @contextmanager
-def measured(stage: str, needs: Needs, device: devices.Kind = "cpu") -> Iterator[dict[str, Any]]:
+def measured(stage: str, needs: Needs, device: devices.DeviceKind = "cpu") -> Iterator[dict[str, Any]]:
     """Set threads and device for a stage, and measure its time (seconds) and peak memory (MiB).
 
     The device is reported as a GPU if the stage used GPU memory. Outside Linux, the peak includes earlier stages.
@@ -230,7 +230,7 @@ def _peak_memory_mib() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
 
 
-def require_room() -> None:
+def check_process_limits() -> None:
     """Check the limit of the address space, and raise the limit of open files.
 
     Raises:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from leakboard.execution.engines import IsDone, Listen, drive
-from leakboard.execution.nodes import POLL_SECONDS, BatchResult, Nodes, import_engine, run_batch
+from leakboard.execution.nodes import POLL_SECONDS, BatchResult, RemoteBatches, import_engine, run_batch
 from leakboard.execution.tasks import Outcome, Task
 
 DEFAULT_MINUTES = 24 * 60
@@ -36,14 +36,14 @@ class Slurm:
         executors = [submitit.AutoExecutor(self.folder, cluster=self.cluster) for _ in range(2)]
         for executor, gpus in zip(executors, ({}, {"gpus_per_node": 1}), strict=True):
             executor.update_parameters(**self.parameters, **gpus)
-        nodes = SlurmNodes(executors, listen)
+        nodes = SlurmBatches(executors, listen)
         try:
             yield from drive(nodes, tasks, self.jobs, sys.maxsize, self.BATCH_SECONDS, is_done, listen, sys.maxsize)
         finally:
             nodes.cancel()
 
 
-class SlurmNodes(Nodes):
+class SlurmBatches(RemoteBatches):
     """The machines on which Slurm runs jobs.
 
     Args:

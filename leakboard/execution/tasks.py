@@ -71,8 +71,8 @@ class Outcome:
 class TaskQueue:
     """The tasks that have not begun, in the order of `take`.
 
-    Tasks without a predecessor come first. Of the others, the followers of the task that ended last come first. A
-    task that was put back is the first of its group.
+    Tasks without a predecessor come first. Then the followers of the task that ended last, then the other followers.
+    A task that was put back comes before all others of its sort (with or without a predecessor).
     """
 
     def __init__(self, tasks: Iterable[Task]):
@@ -160,5 +160,5 @@ class TaskQueue:
 
 def _may_share_process(first: Task, second: Task) -> bool:
     same = all(getattr(first, name) == getattr(second, name) for name in ("after", "plugins", "threads", "gpus"))
-    # a task with a timeout runs alone: what ends it may end the whole process
+    # a task with a timeout runs alone, because its timeout may kill the whole process
     return same and first.timeout is None and second.timeout is None

@@ -16,7 +16,7 @@ from leakboard.privacy.auditing.bound import bound_from_counts
 from leakboard.privacy.auditing.curve import TradeOff
 from leakboard.privacy.auditing.guesses import SHARES, audit_scores
 from leakboard.privacy.auditing.one_run_curve import best_one_run_bound
-from leakboard.privacy.auditing.point_estimate import plug_in
+from leakboard.privacy.auditing.point_estimate import estimate_loss
 
 BOUND, DELTA, TOSSES = "attack_score", "audit_delta", "audit_tosses"
 TRUE_POSITIVES, FALSE_POSITIVES = "true_positives", "false_positives"
@@ -104,7 +104,7 @@ def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: floa
 
 def sanity_metric(mechanism: ReleaseMechanism, repeats: int, rng: np.random.Generator) -> Metric:
     """Return Habernal's plug-in estimate (2022, section 3) with its 95 % interval by the delta method."""
-    estimate = plug_in(mechanism, mechanism.dimension, repeats, rng)
+    estimate = estimate_loss(mechanism, mechanism.dimension, repeats, rng)
     if math.isinf(estimate.loss):
         return Metric(PLUG_IN, math.inf, n=estimate.repeats, status=UNSEEN)
     margin = 1.959964 * estimate.standard_error

@@ -18,7 +18,7 @@ from leakboard.metrics.measures import Metric
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.publications import load_publications
 from leakboard.pipeline.records import Record, read_costs
-from leakboard.pipeline.results import record_of
+from leakboard.pipeline.results import make_record
 from leakboard.pipeline.stages import Stages
 from leakboard.pipeline.victim_metrics import Gold, victim_metrics
 from leakboard.store import CHECKSUMS, file_checksum
@@ -34,10 +34,10 @@ def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
     if auxiliary is None:
         assert job.cell.source.other, "without a regime, the source names the attacker's dataset"
         auxiliary = stages.dataset(job.cell.source.other, job.other_key)
-    skipped = partial(record_of, job, "skipped", checks=corpus.checks)
+    skipped = partial(make_record, job, "skipped", checks=corpus.checks)
     if reason := job.skip or stages.why_not_applicable() or why_no_attack(attack, corpus, auxiliary, None):
         return skipped(reason), []
-    folder = stages.publications()
+    folder = stages.publications_folder()
     published = load_publications(folder)
     if reason := why_no_attack(attack, corpus, auxiliary, published):
         return skipped(reason), []
@@ -50,7 +50,7 @@ def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
             result = evaluate_attack(attack, side, of_victim)
     except NotApplicable as error:
         return skipped(one_line(error)), []
-    record = record_of(
+    record = make_record(
         job,
         "ok",
         code={**job.code, **stages.stored_code},
@@ -91,7 +91,7 @@ def _gold(stages: Stages) -> Gold | None:
     if job is None:
         return None
     with provided(job.needs, folders.device):
-        words = load_publications(Stages(job, folders, stages.warn, job.needs).publications()).words
+        words = load_publications(Stages(job, folders, stages.warn, job.needs).publications_folder()).words
     if words is None:
         raise RequestError(f"gold: {job.cell.victim.label} publishes no words")
     return Gold(words, job.conditions.queries)
@@ -104,7 +104,7 @@ def _victim_metrics(stages: Stages, publications: Path, side: VictimSide, gold: 
     gold_key = job.gold.victim_key if job.gold else ""
     cache = _cache_of(publications, written.st_ino, written.st_mtime_ns, gold_key, job.conditions.queries)
     if "metrics" not in cache:
-        with provided(job.own_needs):
+        with provided(job.engine_needs):
             cache["metrics"] = tuple(victim_metrics(side, gold))
     return cache["metrics"]
 

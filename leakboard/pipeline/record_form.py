@@ -22,6 +22,9 @@ MAX_TEXT = 100_000
 """Largest length of a text in a record (characters)."""
 
 
+# Messages say what is allowed: `explain` puts "VALUE is not allowed" before them.
+
+
 def _plain(text: str) -> str:
     if plain(text, MAX_TEXT + 100) != text:  # a cut text ends with a remark of less than 100 characters
         raise ValueError(f"no control characters, no lone surrogates, at most {MAX_TEXT:,} characters")

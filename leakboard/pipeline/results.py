@@ -33,14 +33,14 @@ class Result:
     """A cell's record, its costs, and its origin."""
 
     record: Record
-    read_costs: Callable[[], Sequence[Mapping[str, Any]] | None]
+    checked_costs: Callable[[], Sequence[Mapping[str, Any]] | None]
     """Returns None if the costs were altered."""
     origin: Origin
 
     @property
     def costs(self) -> Sequence[Mapping[str, Any]]:
         """Costs of the stages fit, publish and attack; empty if altered or not written."""
-        return self.read_costs() or ()
+        return self.checked_costs() or ()
 
     @property
     def is_done(self) -> bool:
@@ -143,7 +143,7 @@ def published_homes() -> list[Path]:
     return [home for home in homes if SUBMISSIONS not in home.relative_to(root).parts]
 
 
-def record_of(job: Job, status: str, reason: str = "", **fields: Any) -> Record:
+def make_record(job: Job, status: str, reason: str = "", **fields: Any) -> Record:
     """Return the record of a cell with these fields."""
     revisions = {name: revision for name, revision in job.revisions.items() if revision is not None}
     return Record(*_labels(job), status, reason, job.key, revisions=revisions, **fields)

@@ -13,17 +13,17 @@ from typing import Any, Protocol, Self
 
 from leakboard.errors import DataError, RequestError
 from leakboard.execution.engines import Engine
-from leakboard.execution.resources import require_room
+from leakboard.execution.resources import check_process_limits
 from leakboard.pipeline.records import Record, is_altered, is_finished, write_failure, write_record
-from leakboard.pipeline.results import Result, Results, record_of
+from leakboard.pipeline.results import Result, Results, make_record
 from leakboard.store import Store
 from leakboard.suite.cells import Cell
 from leakboard.suite.plan import Identities, Job, plan
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
 
-AGAIN = "published, computed again"
-"""Entry of `Run.cached` for a published cell that is computed all the same, since the suite has ``reuse: false``."""
+AGAIN = "published, will be computed again"
+"""Entry of `Run.cached` for a published cell that a run computes anyway, because the suite has ``reuse: false``."""
 
 NO_COSTS = "its costs do not match their checksum and are left out; `run --force` measures them again"
 
@@ -99,7 +99,7 @@ class Run:
     def without_costs(self) -> list[Job]:
         """All cells whose costs do not match their checksum."""
         jobs = (*self.jobs, *self.others)
-        return [job for job in jobs if (result := self.results.find(job)) and result.read_costs() is None]
+        return [job for job in jobs if (result := self.results.find(job)) and result.checked_costs() is None]
 
     def cached(self, job: Job) -> list[str]:
         """Return which parts of a cell exist: result and its origin, publications, victim, corpus."""
@@ -180,15 +180,15 @@ def execute(run: Run, display: Display, engine: Engine, force: bool) -> None:
             display.print(f"{job.folder}: {NO_COSTS}")
     if not pending:
         return
-    require_room()
+    check_process_limits()
     for job in [job for job in run.altered if job in pending]:
         display.print(f"{job.folder}: its result does not match its checksum; computed again")
     to_run = []
     for job in pending:
         if job.problem:
-            write_failure(run.cells / job.folder, record_of(job, "failed", job.problem), job.problem)
+            write_failure(run.cells / job.folder, make_record(job, "failed", job.problem), job.problem)
         elif job.skip:
-            write_record(run.cells / job.folder, record_of(job, "skipped", job.skip))
+            write_record(run.cells / job.folder, make_record(job, "skipped", job.skip))
         else:
             to_run.append(job)
     if to_run:
@@ -227,21 +227,21 @@ def _run_tasks(run: Run, jobs: Sequence[Job], display: Display, engine: Engine, 
     schedule = Schedule(run.suite, folders)
     for job in jobs:
         schedule.add(job)
-    cells, kinds = schedule.cells, {task.name: task.kind for task in schedule.tasks}
+    jobs_of, kinds = schedule.job_of_task, {task.name: task.kind for task in schedule.tasks}
 
     def is_done(task: Task) -> bool:
-        job = cells.get(task.name)
+        job = jobs_of.get(task.name)
         return job is not None and is_finished(folders.cells / job.folder, job.key, folders.since)
 
-    def failure_of(outcome: Outcome) -> str:
+    def recorded_failure(outcome: Outcome) -> str:
         """Record and return the failure of a task; empty for a success."""
         name, failure = outcome.task.name, outcome.failure
         if failure is None:
-            return str(outcome.value or "") if name in cells else ""
-        if name in cells:
+            return str(outcome.value or "") if name in jobs_of else ""
+        if name in jobs_of:
             reservation = outcome.task.reservation
             with suppress(ReservedError), reservation.held() if reservation else nullcontext():
-                return record_failure(cells[name], folders, failure.reason, failure.lines)
+                return record_failure(jobs_of[name], folders, failure.reason, failure.lines)
         return failure.reason
 
     with (
@@ -249,4 +249,4 @@ def _run_tasks(run: Run, jobs: Sequence[Job], display: Display, engine: Engine, 
         closing(engine.run(schedule.tasks, is_done, progress.listen)) as outcomes,
     ):
         for outcome in outcomes:
-            progress.end(outcome.task.name, outcome.seconds, failure_of(outcome))
+            progress.end(outcome.task.name, outcome.seconds, recorded_failure(outcome))

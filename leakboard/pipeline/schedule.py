@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leakboard.errors import RequestError
-from leakboard.execution.devices import Kind
+from leakboard.execution.devices import DeviceKind
 from leakboard.execution.engines import Engine
 from leakboard.execution.reservations import Reservation
 from leakboard.execution.resources import Needs
@@ -30,7 +30,7 @@ class Schedule:
 
     suite: Suite
     folders: RunFolders
-    cells: dict[str, Job] = field(default_factory=dict)
+    job_of_task: dict[str, Job] = field(default_factory=dict)
     """The job of each attack, by the name of its task."""
     _loading: list[Task] = field(default_factory=list)
     _later: list[Task] = field(default_factory=list)
@@ -49,26 +49,26 @@ class Schedule:
         if source.other:
             self._load(job, source.other, job.other_key)
         published = self._publish(job)
-        plugins, needs = [victim, attack], [job.attack_needs, job.own_needs]
+        plugins, needs = [victim, attack], [job.attack_needs, job.engine_needs]
         if gold:
             plugins, needs = [*plugins, gold.cell.victim], [*needs, gold.needs]
         name = f"{published} / {self.suite.names.name('attack', attack.label)}"
         reserved = self._reservation(f"{self.suite.name} {job.victim_slug} {attack.name}", job.key)
         options = {"after": published, "kind": attack.name, "reservation": reserved, **self._uses(plugins, needs)}
         self._later.append(Task(name, run_cell, (job, self.folders), **options))
-        self.cells[name] = job
+        self.job_of_task[name] = job
 
     def _load(self, job: Job, choice: Choice, key: str) -> str:
-        """Return the name of the task that loads a dataset."""
+        """Add the task that loads a dataset, unless it was added; return its name."""
         if key not in self._names:
             name = self._names[key] = f"load {choice.label}"
             reserved = self._reservation(f"load {choice.name}", key)
-            options = {"kind": name, "reservation": reserved, **self._uses([choice], [job.own_needs])}
+            options = {"kind": name, "reservation": reserved, **self._uses([choice], [job.engine_needs])}
             self._loading.append(Task(name, load_dataset, (job, self.folders, choice, key), **options))
         return self._names[key]
 
     def _publish(self, job: Job) -> str:
-        """Return the name of the task that publishes for a job."""
+        """Add the tasks that fit and publish for a job, unless they were added; return the name of the last."""
         cell, gold, names = job.cell, job.gold, self.suite.names
         dataset, victim = names.name("dataset", cell.source.label), names.name("victim", cell.victim.label)
         stages = [
@@ -104,7 +104,7 @@ class Schedule:
         }
 
 
-def chosen_device(asked: Device, jobs: Sequence[Job], engine: Engine) -> Kind:
+def chosen_device(asked: Device, jobs: Sequence[Job], engine: Engine) -> DeviceKind:
     """Return the device of the stages that may use a GPU.
 
     Raises:

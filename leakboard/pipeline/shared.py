@@ -53,17 +53,17 @@ class Shared:
 
         def make(folder: Path) -> None:
             log_progress("training classifiers on the text")
-            with provided(job.own_needs):
+            with provided(job.engine_needs):
                 np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
 
-        revision, threads = revisions.TEXT_CLASSIFIERS, job.own_needs.threads
+        revision, threads = revisions.TEXT_CLASSIFIERS, job.engine_needs.threads
         key = digest({"corpus": job.corpus_key, "kind": kind, "revision": revision, "threads": threads})
         folder = self._obtain("text classifiers", f"{job.cell.source.corpus.name}-{kind}", key, make)
         guesses: Integers = np.load(folder / "guesses.npy", allow_pickle=False)
         return guesses
 
     def arrays(self) -> AbstractContextManager[None]:
-        """Let a stage share the arrays that it computes from all texts of a split with other stages."""
+        """Let a stage share arrays with other stages: those that it computes from all texts of a split."""
         return sharing(Sharing(self._array, lru_cache(self._texts)))
 
     def _array(self, kind: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:

@@ -33,7 +33,7 @@ class RunFolders:
     store: Path
     cells: Path
     plugin_files: tuple[Path, ...]
-    device: devices.Kind = "cpu"
+    device: devices.DeviceKind = "cpu"
     """Device of the stages that may use a GPU."""
     since: float = 0.0
     """Artefacts and results from before this time are made again (seconds, by `file_clock`)."""
@@ -120,7 +120,7 @@ class Stages:
         """Return the fitted victim."""
         return self.victim.load(self.fitted_folder())
 
-    def publications(self) -> Path:
+    def publications_folder(self) -> Path:
         """Return the folder of the publications; publish if the folder is missing."""
         from leakboard.pipeline.publications import publish, save_publications
 

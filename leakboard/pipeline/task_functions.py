@@ -8,7 +8,7 @@ from collections.abc import Callable
 from leakboard.errors import StopRun, failure_line
 from leakboard.execution.tasks import Interruption
 from leakboard.pipeline.records import is_finished, write_costs, write_failure, write_record
-from leakboard.pipeline.results import record_of
+from leakboard.pipeline.results import make_record
 from leakboard.pipeline.stages import RunFolders, Stages
 from leakboard.suite.cells import Choice
 from leakboard.suite.plan import Job
@@ -20,7 +20,7 @@ def load_dataset(job: Job, folders: RunFolders, choice: Choice, key: str, warn: 
     Raises:
         StopRun: the dataset cannot be read as the suite asks, or the store cannot be written.
     """
-    stages = Stages(job, folders, warn, job.own_needs)
+    stages = Stages(job, folders, warn, job.engine_needs)
     stages.discard_old(stages.store.path("corpora", choice.name, key))
     stages.dataset(choice, key)
 
@@ -38,7 +38,7 @@ def publish_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -
     stages = Stages(job, folders, warn, job.needs)
     if not stages.why_not_applicable():
         stages.discard_old(stages.store.path("publications", job.victim_slug, stages.publications_key))
-        stages.publications()
+        stages.publications_folder()
 
 
 def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
@@ -66,5 +66,5 @@ def record_failure(job: Job, folders: RunFolders, reason: str, lines: str) -> st
     """
     if is_finished(folders.cells / job.folder, job.key, folders.since):
         return ""
-    write_failure(folders.cells / job.folder, record_of(job, "failed", reason), lines)
+    write_failure(folders.cells / job.folder, make_record(job, "failed", reason), lines)
     return reason

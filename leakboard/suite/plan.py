@@ -72,7 +72,7 @@ class Job:
         return folder_name(f"{cell.source.corpus.name}-{cell.victim.name}-{cell.attack.name}-s{cell.seed}", self.key)
 
     @property
-    def own_needs(self) -> Needs:
+    def engine_needs(self) -> Needs:
         """Needs of the engine's stages: loading, scoring the victim, classifiers of the text."""
         return Needs(self.conditions.threads)
 

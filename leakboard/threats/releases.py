@@ -24,8 +24,8 @@ from leakboard.mechanism import ReleaseMechanism
 from leakboard.metrics.audits import ERROR, bound_metrics, canary_metrics, curve_metrics, sanity_metric
 from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.calls import CallsStatistic, run_calls
-from leakboard.privacy.auditing.curve import ScoreCurve
-from leakboard.privacy.auditing.trials import Release, answers_by_input, one_answer_each
+from leakboard.privacy.auditing.curve import ThresholdedScore
+from leakboard.privacy.auditing.trials import Release, one_score_each, scores_by_input
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications, Publisher
 from leakboard.threats.threat import AttackResult, Audited, AuditThreat, VictimSide, attacker_corpus, expect
@@ -63,7 +63,7 @@ class Distinguisher:
     repeats: int = 0
     """Number of releases of all zeros, and of all ones, for the sanity check of Habernal (2022); 0: no check."""
     details: str = ""
-    curve: ScoreCurve | None = None
+    curve: ThresholdedScore | None = None
     """Tests for the trade-off curve, on the same draws; they assume independent rows."""
 
 
@@ -142,10 +142,10 @@ def _of_rows(
     claim: ReleaseClaim,
     rng: np.random.Generator,
 ) -> list[Metric]:
-    questions = {"event": one_answer_each(event.holds, bool)} | (
-        {"curve": one_answer_each(event.curve.score, float)} if event.curve else {}
+    questions = {"event": one_score_each(event.holds, bool)} | (
+        {"curve": one_score_each(event.curve.score, float)} if event.curve else {}
     )
-    answers = answers_by_input(release, inputs, questions, 2 * event.draws, rng)
+    answers = scores_by_input(release, inputs, questions, 2 * event.draws, rng)
     first, second = answers["event"]
     held = int(np.count_nonzero(first)), int(np.count_nonzero(second))
     metrics = bound_metrics(*held, (len(first), len(second)), claim.delta)

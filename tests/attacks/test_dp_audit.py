@@ -271,7 +271,7 @@ class TestCalls:
     def test_the_larger_bound_is_tested(self, rows, by_calls, monkeypatch):
         """Calls prove 6.6 for noise that rows share; rows may exceed that once by luck."""
         bounds = iter(rows)
-        monkeypatch.setattr(dp_audit, "confirm", lambda *arguments: next(bounds))
+        monkeypatch.setattr(dp_audit, "bound_on_fresh_draws", lambda *arguments: next(bounds))
         assert ("canaries" in of_calls("shared_by_rows")) == by_calls
 
     def test_a_claim_that_single_rows_refute_has_their_metrics(self):
@@ -290,7 +290,9 @@ class TestCornersAndSentences:
     @pytest.mark.parametrize(("corners", "by_sentences"), [(0.5, True), (2.0, False)])
     def test_each_is_confirmed_on_as_many_releases_as_test_it(self, corners, by_sentences, reviews, monkeypatch):
         bounds, confirmed = iter([corners, 1.0]), []
-        monkeypatch.setattr(dp_audit, "confirm", lambda *given: confirmed.append(given[2::2]) or next(bounds))
+        monkeypatch.setattr(
+            dp_audit, "bound_on_fresh_draws", lambda *given: confirmed.append(given[2::2]) or next(bounds)
+        )
         monkeypatch.setattr(dp_audit, "SENTENCE_DRAWS", 4_000)
         metrics, result = audited(dpnr(calibration="l1"), reviews, budget=400_000, calls=0, sentences=20)
         draws = [6_250, 2_000]

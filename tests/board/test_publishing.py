@@ -180,7 +180,7 @@ class TestReuse:
         assert len(published_lines(bench.folder / "tiny")) == 1
         shutil.rmtree(bench.out)
         out = output_of(*bench.arguments("run", "--dry-run"))
-        assert "published, computed again" in out
+        assert "published, will be computed again" in out
         assert "1 cells, 0 done, 1 to compute" in out
         command_line(*bench.arguments("run"))
         assert len(bench.results()) == 1

@@ -6,7 +6,7 @@ from running import answer, failures, run_all, stop
 from leakboard.errors import DataError
 from leakboard.execution.engines import InProcess, drive
 from leakboard.execution.local import Local
-from leakboard.execution.nodes import Nodes
+from leakboard.execution.nodes import RemoteBatches
 from leakboard.execution.tasks import Outcome, Task, TaskQueue
 from leakboard.logs import log_progress, log_warning
 
@@ -83,10 +83,10 @@ class TestCards:
 
 
 class Losing(Recording):
-    """Nodes that are lost with every batch that has a bad task."""
+    """RemoteBatches that are lost with every batch that has a bad task."""
 
     def __init__(self):
-        self.batches, self.nodes = [], Nodes(lambda *event: None)
+        self.batches, self.nodes = [], RemoteBatches(lambda *event: None)
 
     def start(self, batch):
         self.batches.append([task.name for task in batch])

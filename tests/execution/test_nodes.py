@@ -13,7 +13,7 @@ from running import answer, die, fail, failures, run_all, stop, wait_for, write_
 
 from leakboard.errors import DataError, RequestError
 from leakboard.execution.ray import Ray
-from leakboard.execution.slurm import STARTUP_MINUTES, Slurm, SlurmNodes
+from leakboard.execution.slurm import STARTUP_MINUTES, Slurm, SlurmBatches
 from leakboard.execution.tasks import Task
 
 HERE = Path(__file__).resolve().parent
@@ -180,7 +180,7 @@ def test_a_batch_file_asks_slurm_for_what_its_tasks_need(gpus, asked, tmp_path, 
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     executor = submitit.AutoExecutor(tmp_path / "jobs", cluster="slurm")
     executor.update_parameters(slurm_partition="lab", **({"gpus_per_node": 1} if gpus else {}))
-    nodes = SlurmNodes([executor] * 2, lambda *event: None)
+    nodes = SlurmBatches([executor] * 2, lambda *event: None)
     nodes.start([Task("fit", answer, (5,), threads=2, gpus=gpus, timeout=600)])
     written = next((tmp_path / "jobs").glob("*.sh")).read_text()
     lines = dict(re.findall(r"^#SBATCH --([a-z-]+)=(.*)$", written, re.MULTILINE))

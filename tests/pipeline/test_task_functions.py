@@ -12,7 +12,7 @@ from leakboard.interfaces import Secret, Victim
 from leakboard.pipeline import cell, task_functions
 from leakboard.pipeline.publications import fit
 from leakboard.pipeline.records import read_record, write_record
-from leakboard.pipeline.results import record_of
+from leakboard.pipeline.results import make_record
 from leakboard.pipeline.runner import execute, open_run
 from leakboard.pipeline.stages import RunFolders
 from leakboard.randomness import Streams, derived_seed
@@ -58,7 +58,7 @@ class TestOtherRuns:
 
     def test_its_result_is_taken(self, planned, monkeypatch):
         job, folders, folder = planned
-        write_record(folder, record_of(job, "skipped", "theirs"))
+        write_record(folder, make_record(job, "skipped", "theirs"))
         monkeypatch.setattr(cell, "attack_cell", lambda stages: pytest.fail("computed again"))
         assert task_functions.run_cell(job, folders, print) == ""
 
@@ -69,7 +69,7 @@ class TestOtherRuns:
             task_functions.record_failure(job, folders, "theirs", "")
         else:
             key = "0" * 64 if kind == "another identity" else job.key
-            write_record(folder, dataclasses.replace(record_of(job, "skipped", "theirs"), key=key))
+            write_record(folder, dataclasses.replace(make_record(job, "skipped", "theirs"), key=key))
         if kind == "damaged":
             path = folder / "result.json"
             path.write_text(path.read_text().replace("theirs", "others"))
@@ -78,13 +78,13 @@ class TestOtherRuns:
 
     def test_its_result_is_not_replaced_by_a_failure(self, planned):
         job, folders, folder = planned
-        write_record(folder, record_of(job, "skipped", "theirs"))
+        write_record(folder, make_record(job, "skipped", "theirs"))
         assert task_functions.record_failure(job, folders, "ours", "") == ""
         assert read_record(folder, job.key).reason == "theirs"
 
     def test_a_run_that_computes_anew_takes_only_new_results(self, planned):
         job, folders, folder = planned
-        write_record(folder, record_of(job, "skipped", "theirs"))
+        write_record(folder, make_record(job, "skipped", "theirs"))
         written = (folder / "result.json").stat().st_mtime
         task_functions.run_cell(job, dataclasses.replace(folders, since=written), print)
         assert read_record(folder, job.key).reason == "theirs"

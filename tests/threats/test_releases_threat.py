@@ -14,7 +14,7 @@ from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import FittedVictim, PublishedWords, Victim
 from leakboard.metrics.audits import bound_metrics
 from leakboard.pipeline.attacking import evaluate_attack
-from leakboard.privacy.auditing.curve import ScoreCurve
+from leakboard.privacy.auditing.curve import ThresholdedScore
 from leakboard.privacy.mechanisms.cube import CubeRelease
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications
@@ -98,14 +98,14 @@ def test_an_event_is_one_bool_for_each_release(event, evaluated):
 
 @pytest.mark.parametrize("score", [lambda o: o, lambda o: np.ones(3), lambda o: o[:, 0] / 0])
 def test_a_score_is_one_finite_number_for_each_release(score, evaluated):
-    event = event_on(1, curve=ScoreCurve(score, np.zeros(1)))
+    event = event_on(1, curve=ThresholdedScore(score, np.zeros(1)))
     with np.errstate(divide="ignore"), pytest.raises(ValueError, match="a score is one finite number for each release"):
         evaluated(event, GaussianRelease())
 
 
 def test_the_trade_off_of_a_gaussian_release_is_recorded(evaluated):
     """Noise of deviation 1 on a distance of 1 is Gaussian differential privacy with mu = 1."""
-    curve = ScoreCurve(lambda outputs: -outputs[:, 0].astype(float), np.linspace(-2, 1, 13))
+    curve = ThresholdedScore(lambda outputs: -outputs[:, 0].astype(float), np.linspace(-2, 1, 13))
     event = event_on(1, draws=50_000, curve=curve)
     result, _ = evaluated(event, GaussianRelease())
     mu, renyi, points = ([m for m in result.metrics if m.name == f"audit_{n}"] for n in ("mu", "renyi", "trade_off"))

@@ -122,8 +122,8 @@ class TestPaperAccounting:
         prices = np.diff([cost.epsilon(step) for step in range(61)]) / 13
         visits = int(0.05 / prices.min()) + 1
         assert 1 < visits < 60
-        assert f"0.05: {cost.visited(visits):.3g}" in planned.claim(60).details
-        assert cost.visited(visits) < 0.9 * cost.visited(60)
+        assert f"0.05: {cost.epsilon_of_visits(visits):.3g}" in planned.claim(60).details
+        assert cost.epsilon_of_visits(visits) < 0.9 * cost.epsilon_of_visits(60)
 
 
 @pytest.mark.parametrize(

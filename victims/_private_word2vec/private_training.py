@@ -129,7 +129,7 @@ class Plan:
     def proved_at(self, cost: TrainingBudget, steps: int) -> float:
         """Return the epsilon proved for a unit that may take part in all of these steps at this cost."""
         if isinstance(self.sampler, SequentialBatches):
-            return cost.visited(self.sampler.visits(steps))
+            return cost.epsilon_of_visits(self.sampler.visits(steps))
         return cost.epsilon(steps, "pld")
 
     def _steps_of_a_unit(self, steps: int) -> int:

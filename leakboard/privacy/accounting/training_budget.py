@@ -11,7 +11,7 @@ even if the gradients of a step depend on the results of earlier steps. RDP and 
 (`leakboard.privacy.accounting.accountant`) both bound the composition.
 
 Sampling helps only while the sample is secret. If batches come in a known order, a unit in k batches pays for k full
-Gaussian releases (`TrainingBudget.visited`).
+Gaussian releases (`TrainingBudget.epsilon_of_visits`).
 
 A private vocabulary has the words whose count with Gaussian noise exceeds a threshold. Counting is one more Gaussian
 release, without sampling. But a released word reveals a unit if no other unit has the word.
@@ -93,7 +93,7 @@ class TrainingBudget:
     def _counting(self) -> NDArray[np.float64] | float:
         return 0.0 if self.vocabulary_noise is None else _divergences(self.vocabulary_noise, 1.0)
 
-    def visited(self, visits: int) -> float:
+    def epsilon_of_visits(self, visits: int) -> float:
         """Return the epsilon at ``delta`` of a unit that takes part in ``visits`` known steps.
 
         Gaussian releases with multipliers s_i equal one release with multiplier 1 / sqrt(sum of 1 / s_i**2).

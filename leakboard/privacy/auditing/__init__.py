@@ -8,5 +8,7 @@ An audit of single rows has four steps:
 4. ``bound`` turns counts among fresh releases into a lower bound; ``curve`` bounds the trade-off.
 
 ``guesses`` bounds epsilon by right guesses of coins, with the theorems of ``one_run`` and ``one_run_curve``. Audits of
-training and of whole ``calls`` use these theorems. ``point_estimate`` has a sanity check without confidence.
+training and of whole ``calls`` use these theorems. ``audit`` does all of it for the Python API; the attack `dp_audit`
+calls ``choosing`` itself. ``events`` has the events and the pairs of inputs. ``point_estimate`` has a sanity check
+without confidence.
 """

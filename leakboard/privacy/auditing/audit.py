@@ -27,10 +27,13 @@ from leakboard.privacy.auditing.choosing import Candidate, choose_candidates
 from leakboard.privacy.auditing.curve import TradeOff
 from leakboard.privacy.auditing.events import Array, Pair, Threshold
 from leakboard.privacy.auditing.scores import DIGITS
-from leakboard.privacy.auditing.trials import answers_by_input
+from leakboard.privacy.auditing.trials import scores_by_input
 
 BUDGET = 100_000_000
-"""Largest number of coordinates drawn to choose and test an event; training scores and auditing calls draw more."""
+"""Largest number of coordinates drawn to choose and test an event.
+
+Draws that train scores, and draws of the audit of whole calls, are not counted.
+"""
 MAX_DRAWS = 5_000_000
 """Largest number of releases of each input, if the number of draws is not given."""
 FIRST_DRAWS = 50_000
@@ -140,14 +143,14 @@ def _audit_rows(
         chosen = int(np.argmax([threshold.promise for threshold in thresholds]))
         candidate, threshold = candidates[chosen], thresholds[chosen]
         scores = {c.score_name: c.score for c in ([candidate] if is_last else candidates)}
-        fresh = answers_by_input(mechanism.release, candidate.pair.inputs, scores, 2 * size, generator)
+        fresh = scores_by_input(mechanism.release, candidate.pair.inputs, scores, 2 * size, generator)
         findings.append(_bound_of_event(candidate, threshold, fresh[candidate.score_name], delta, share))
         if is_last or findings[-1].epsilon > mechanism.epsilon:
             break
         candidates = [c.with_scores(*fresh[c.score_name]) for c in candidates]
     # candidate, threshold and fresh are those of the last round
     first_scores, second_scores = (threshold.sign * side for side in fresh[candidate.score_name])
-    curve = candidate.curve(threshold).bound(first_scores, second_scores, curve_errors[number - 1])
+    curve = candidate.thresholded(threshold).bound(first_scores, second_scores, curve_errors[number - 1])
     return max(findings, key=lambda finding: finding.epsilon), curve
 
 

@@ -32,7 +32,7 @@ from leakboard.privacy.auditing.trials import finite
 ROWS = 4
 """Number of rows of a call."""
 CALLS = 4_000
-"""Number of tested calls. About as many more choose the statistic, for each pair."""
+"""Number of tested calls. For each pair, about as many other calls are drawn to choose the statistic."""
 MAX_FEATURES = 600
 """A classifier is learned only if the rows of a call have at most this many coordinates together."""
 
@@ -66,8 +66,9 @@ class Calls:
     def possible_noises(self) -> Iterator[Array]:
         """Yield guesses of the noise in the decided rows, float (n, d).
 
-        Each guess for a call is the noise of a public row. This is a row of the same call, or a row of a neighbouring
-        or similar call: the row at the position that is decided in this call.
+        First the noise of each public row of the same call. Then the noise of one row of the call before, of the call
+        after, and of the most similar call. It is the row at the position that is decided in this call. In the similar
+        call this row is public.
         """
         last, residuals, public = len(self.released) - 1, self.released - self.pair.first, self.public_noise
         indices = np.arange(last + 1)
@@ -78,7 +79,7 @@ class Calls:
             yield residuals[neighbour_calls, self.positions]
 
     def _nearest_calls(self) -> Array:
-        """Return for each call the most similar call whose row at this call's decided position is public, int (n,)."""
+        """Return for each call the index of the most similar call that decides another position, int (n,)."""
         keys = self.released[:, 0, 0]  # compares calls by the first coordinate of the first row
         nearest = np.empty(len(keys), int)
         for position in (1, 2):
@@ -205,14 +206,14 @@ def run_calls(mechanism: Mechanism, pair: Pair, count: int, generator: np.random
 
 
 def _statistics(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
-    """Return statistics by name. Higher values are taken for the first input."""
+    """Return statistics by name. Higher values mean that the first input is likelier."""
     first, second = calls.pair.first, calls.pair.second
     direction = first - second
     statistics: dict[str, StatisticFunction] = {
-        "row less the likeliest noise": lambda calls: _less_noise(
+        "row minus the likeliest noise": lambda calls: _nearness_without_noise(
             calls.decided, calls.possible_noises(), first, second
         ),
-        "row less the mean noise": lambda calls: (calls.decided - calls.public_noise.mean(1)) @ direction,
+        "row minus the mean noise": lambda calls: (calls.decided - calls.public_noise.mean(1)) @ direction,
         # unknown which input makes these larger, so both signs
         "size of the other rows' noise": lambda calls: np.abs(calls.public_noise).sum((1, 2)),
         "size of the other rows' noise, negative": lambda calls: -np.abs(calls.public_noise).sum((1, 2)),
@@ -229,7 +230,7 @@ def _features(calls: Calls) -> Array:
     return np.concatenate([calls.decided, calls.public_noise.reshape(len(calls.released), -1)], axis=1)
 
 
-def _less_noise(rows: Array, noises: Iterable[Array], first: Array, second: Array) -> Array:
+def _nearness_without_noise(rows: Array, noises: Iterable[Array], first: Array, second: Array) -> Array:
     """Subtract the best-fitting noise, and return how much nearer to the first input each row is, float64 (n,)."""
     best_fit, result = np.full(len(rows), np.inf), np.zeros(len(rows))
     for noise in noises:

@@ -13,17 +13,20 @@ import numpy as np
 
 from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.bound import bound_from_counts, log_ratios_from_counts
-from leakboard.privacy.auditing.curve import ScoreCurve, curve_thresholds
+from leakboard.privacy.auditing.curve import ThresholdedScore, curve_thresholds
 from leakboard.privacy.auditing.events import Array, Event, Pair, Score, Threshold
 from leakboard.privacy.auditing.scores import DIGITS, scores_of
-from leakboard.privacy.auditing.trials import answers_by_input, coin_flip_releases, count_event
+from leakboard.privacy.auditing.trials import coin_flip_releases, count_event, scores_by_input
 
 MIN_DRAWS = 50
 """Smallest number of releases of each input of a pair for choosing an event."""
 MAX_LEARNED = 50_000
 """Largest number of releases of each input for learning scores."""
 MAX_LEARNED_NUMBERS = 4_000_000
-"""Largest number of coordinates of each input for learning scores, unless `MIN_DRAWS` releases have more."""
+"""Largest number of released coordinates (releases x d) of each input for learning scores.
+
+At least `MIN_DRAWS` releases are drawn.
+"""
 MAX_COMPARED, MAX_KEPT = 8, 2
 """Number of the best pair's scores that are compared once more, and number of scores that are kept."""
 SPREAD_THRESHOLDS = 256
@@ -54,14 +57,14 @@ class Candidate:
         """Return the event of a threshold."""
         return Event(self.pair, self.score_name, self.score, threshold)
 
-    def curve(self, threshold: Threshold) -> ScoreCurve:
+    def thresholded(self, threshold: Threshold) -> ThresholdedScore:
         """Return this score with thresholds for a trade-off curve.
 
         If the event of ``threshold`` has the low scores, the score changes its sign.
         """
         sign = threshold.sign
         thresholds = curve_thresholds(sign * self.first_scores, sign * self.second_scores)
-        return ScoreCurve(lambda outputs: sign * self.score(outputs), thresholds)
+        return ThresholdedScore(lambda outputs: sign * self.score(outputs), thresholds)
 
     def with_scores(self, first_scores: Array, second_scores: Array) -> Candidate:
         """Return the candidate with further values added."""
@@ -73,11 +76,11 @@ class Candidate:
 
 
 class ChosenEvent(NamedTuple):
-    """An event, and the tests of a trade-off curve, both fixed on the same draws."""
+    """An event, and thresholds for a trade-off curve. The same draws chose both; fresh draws will test both."""
 
     event: Event
-    curve: ScoreCurve
-    """Tests with the event's score."""
+    thresholded: ThresholdedScore
+    """The event's score with thresholds for the curve."""
     draws: int
     """Number of releases of each input that will test both."""
 
@@ -102,7 +105,7 @@ def choose_event(
         kept = _with_more_draws(kept, mechanism, size, generator)
     thresholds = [candidate.threshold(sizes[-1], mechanism.delta, error) for candidate in kept]
     threshold, candidate = max(zip(thresholds, kept, strict=True), key=lambda entry: entry[0].promise)
-    return ChosenEvent(candidate.event(threshold), candidate.curve(threshold), sizes[-1])
+    return ChosenEvent(candidate.event(threshold), candidate.thresholded(threshold), sizes[-1])
 
 
 def choose_candidates(
@@ -141,7 +144,7 @@ def choose_candidates(
     return _sorted(compared, mechanism.delta, fresh, error)[:MAX_KEPT]
 
 
-def confirm(
+def bound_on_fresh_draws(
     mechanism: Mechanism, event: Event, draws_per_input: int, generator: np.random.Generator, error: float
 ) -> float:
     """Return the bound that an event proves on ``draws_per_input`` fresh releases of each input."""
@@ -159,7 +162,7 @@ def _candidates_of_pair(
         np.concatenate([outputs[coins == is_first] for outputs, coins in chunks]) for is_first in (True, False)
     )
     scores = scores_of(mechanism, pair, first_releases, second_releases, digits)
-    values = answers_by_input(mechanism.release, pair.inputs, scores, 2 * draws_per_input, generator)
+    values = scores_by_input(mechanism.release, pair.inputs, scores, 2 * draws_per_input, generator)
     swapped = pair.swapped()
     return [
         candidate
@@ -180,7 +183,7 @@ def _with_more_draws(
     candidates: Sequence[Candidate], mechanism: Mechanism, draws_per_input: int, generator: np.random.Generator
 ) -> list[Candidate]:
     scores = {candidate.score_name: candidate.score for candidate in candidates}
-    values = answers_by_input(mechanism.release, candidates[0].pair.inputs, scores, 2 * draws_per_input, generator)
+    values = scores_by_input(mechanism.release, candidates[0].pair.inputs, scores, 2 * draws_per_input, generator)
     return [candidate.with_scores(*values[candidate.score_name]) for candidate in candidates]
 
 

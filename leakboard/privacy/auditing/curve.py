@@ -50,7 +50,7 @@ class TradeOff:
 
 
 @dataclass(frozen=True)
-class ScoreCurve:
+class ThresholdedScore:
     """A score and thresholds for a curve, fixed before the draws that bound the curve."""
 
     score: Callable[[Array], Array]

@@ -85,7 +85,7 @@ def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
 def normalised_corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
     """Return pairs of corners that min-max normalisation can produce: each corner has a 0 and a 1.
 
-    With one dimension, the pair is 0 and 1 all the same.
+    In one dimension normalisation gives no such corner; the pair is still 0 and 1.
     """
     pairs = [_alternating(dimensions, dtype)]
     if dimensions > 2:

@@ -23,7 +23,7 @@ from leakboard.privacy.auditing.trials import releases
 
 
 @dataclass(frozen=True)
-class PlugIn:
+class PointEstimate:
     """Counts of the guess 1, and the loss that is estimated from them."""
 
     zeros: int
@@ -72,7 +72,7 @@ def majority_vote(outputs: NDArray[Any]) -> NDArray[np.bool_]:
     return 2 * np.count_nonzero(outputs >= 0.5, axis=1) > outputs.shape[1]
 
 
-def plug_in(mechanism: Mechanism, dimensions: int, repeats: int, generator: np.random.Generator) -> PlugIn:
+def estimate_loss(mechanism: Mechanism, dimensions: int, repeats: int, generator: np.random.Generator) -> PointEstimate:
     """Release zeros and ones ``repeats`` times each, and count the guesses."""
 
     def guessed_ones(value: float, stream: np.random.Generator) -> int:
@@ -82,4 +82,4 @@ def plug_in(mechanism: Mechanism, dimensions: int, repeats: int, generator: np.r
 
     with ThreadPoolExecutor(2) as pool:
         zeros, ones = pool.map(guessed_ones, (0.0, 1.0), generator.spawn(2))
-    return PlugIn(zeros, ones, repeats)
+    return PointEstimate(zeros, ones, repeats)

@@ -18,11 +18,11 @@ DIGITS = 9
 """Number of digits to which scores are rounded."""
 CERTAIN = 1e6
 """Value in place of an infinite log ratio."""
-CELLS = 1024
-"""Number of cells of a table, all of equal width. A cell has the log ratio at its centre."""
+INTERVALS = 1024
+"""Number of intervals of a table of log density ratios, all of equal width. Each has the log ratio at its centre."""
 MAX_BINS = 64
 """Largest number of bins from which a table is learned."""
-RELEASES_PER_BIN = 100
+VALUES_PER_BIN = 100
 """Number of values of each input for one bin. Each coordinate of a release is one value."""
 MIN_RELEASES_FOR_TREES = 2_000
 """Trees are trained only if there are this many releases of each input."""
@@ -139,8 +139,8 @@ def _table_each(first_releases: Array, second_releases: Array, monotone: bool) -
     """Learn a table of log density ratios for each coordinate; the score is the sum over coordinates."""
     learned = [_table(*sides, monotone) for sides in zip(first_releases.T, second_releases.T, strict=True)]
     low, steps, tables = (np.stack(part) for part in zip(*learned, strict=True))
-    offsets = np.arange(first_releases.shape[1]) * CELLS
-    return lambda outputs: tables.ravel().take(_cells(outputs, low, steps) + offsets).sum(1)
+    offsets = np.arange(first_releases.shape[1]) * INTERVALS
+    return lambda outputs: tables.ravel().take(_intervals(outputs, low, steps) + offsets).sum(1)
 
 
 def _shared_table(first_releases: Array, second_releases: Array, direction: Array, monotone: bool) -> Score:
@@ -157,19 +157,19 @@ def _shared_table(first_releases: Array, second_releases: Array, direction: Arra
         (turned(releases) - centre).ravel() for releases in (first_releases, second_releases)
     )
     low, step, table = _table(first_values, second_values, monotone)
-    return lambda outputs: table.take(_cells(turned(outputs), low + centre, step)).sum(1)
+    return lambda outputs: table.take(_intervals(turned(outputs), low + centre, step)).sum(1)
 
 
-def _cells(outputs: Array, low: Array, steps: Array) -> Array:
-    return np.clip((outputs - low) / steps, 0, CELLS - 1).astype(np.intp)
+def _intervals(outputs: Array, low: Array, steps: Array) -> Array:
+    return np.clip((outputs - low) / steps, 0, INTERVALS - 1).astype(np.intp)
 
 
 def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[Array, Array, Array]:
-    """Learn a table: start of the first cell, width of a cell, and log density ratios, float64 (`CELLS`,)."""
+    """Learn a table: start of the first interval, width of each, and log density ratios, float64 (`INTERVALS`,)."""
     from sklearn.isotonic import isotonic_regression
 
     both = np.sort(np.concatenate([first_values, second_values]))
-    bins = int(np.clip(len(first_values) // RELEASES_PER_BIN, 2, MAX_BINS))
+    bins = int(np.clip(len(first_values) // VALUES_PER_BIN, 2, MAX_BINS))
     edges = np.unique(both[np.linspace(0, len(both) - 1, bins + 1).astype(int)][1:-1])
     bin_of = [np.searchsorted(edges, side, "right") for side in (first_values, second_values)]
     counts = np.array([np.bincount(numbers, minlength=len(edges) + 1) for numbers in bin_of])
@@ -183,8 +183,8 @@ def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[A
         rising = bool(first_values.mean() > second_values.mean())
         share = isotonic_regression(share, sample_weight=total, increasing=rising)
     inner = np.quantile(both, [1e-4, 1 - 1e-4]) if len(both) > 1e4 else both[[0, -1]]
-    step = float(inner[1] - inner[0]) / CELLS or 1.0
-    centres = inner[0] + step * (np.arange(CELLS) + 0.5)
+    step = float(inner[1] - inner[0]) / INTERVALS or 1.0
+    centres = inner[0] + step * (np.arange(INTERVALS) + 0.5)
     log_ratios = np.interp(centres, middles, np.log(share) - np.log1p(-share))
     return np.asarray(inner[0], np.float64), np.asarray(step), log_ratios
 

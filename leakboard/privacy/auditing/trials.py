@@ -19,12 +19,12 @@ LARGEST_NUMBER = 1e140
 """Largest allowed number in a release, so that squares of sums are finite."""
 
 MIN_CALLS, WANTED_CALLS = 16, 4_000
-"""The releases of texts are spread over about 16 calls of `Release`.
+"""Least and wanted number of calls of `Release`. With few calls, noise that all rows of a call share could decide which
+event is chosen.
 
-The releases of vectors are spread over 16 to 4,000 calls: about as many as possible with at least `MIN_ROWS` rows in
-each. If the rows of a call would exceed `VALUES_AT_ONCE` values or `TEXTS_AT_ONCE` texts, there are more calls.
-
-With few calls, noise that all rows of a call share could decide which event is chosen.
+- Texts: about `MIN_CALLS` calls.
+- Vectors: one call for `MIN_ROWS` releases, but at least `MIN_CALLS` and at most `WANTED_CALLS`.
+- Both: more calls where one would exceed `VALUES_AT_ONCE` or `TEXTS_AT_ONCE`.
 """
 MIN_ROWS = 16
 """Least number of rows of a call, if the number of draws and `VALUES_AT_ONCE` allow it."""
@@ -42,13 +42,13 @@ def count_event(
     Raises:
         ValueError: a release is not finite, or ``holds`` does not return one bool for each release.
     """
-    scores = {"event": one_answer_each(holds, bool)}
-    in_event = answers_by_input(release, inputs, scores, total_draws, generator)["event"]
+    scores = {"event": one_score_each(holds, bool)}
+    in_event = scores_by_input(release, inputs, scores, total_draws, generator)["event"]
     first_count, second_count = (int(np.count_nonzero(answers)) for answers in in_event)
     return (first_count, second_count), (len(in_event[0]), len(in_event[1]))
 
 
-def one_answer_each(score: Score, kind: type[bool | float]) -> Score:
+def one_score_each(score: Score, kind: type[bool | float]) -> Score:
     """Return a score that raises ValueError unless it gives one bool, or one finite number, for each release."""
     kinds, rule = "fiub", "a score is one finite number for each release"
     if kind is bool:
@@ -65,7 +65,7 @@ def one_answer_each(score: Score, kind: type[bool | float]) -> Score:
     return checked
 
 
-def answers_by_input(
+def scores_by_input(
     release: Release,
     inputs: tuple[Array, Array],
     scores: Mapping[str, Score],

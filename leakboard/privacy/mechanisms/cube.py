@@ -167,11 +167,11 @@ class CubeRelease(MechanismDefaults):
 
 @dataclass(frozen=True, config=CHECKED)
 class HiddenWordRelease(MechanismDefaults):
-    """A release of two texts that differ in one word, under word dropout, for audits.
+    """Adds word dropout to a release, for audits: the two inputs are the vectors of two texts that differ in one word.
 
     With probability ``rate`` the word is hidden, and both texts give the corner 1, 0, 1, 0, ... of the cube. Otherwise
-    each text gives its own vector. Independent Laplace noise attains the epsilon of `WordDropout` if these vectors are
-    this corner and the opposite one.
+    each text gives its own vector. With independent Laplace noise, the epsilon of `WordDropout` is exact if one text's
+    vector is this corner and the other text's is the opposite corner.
     """
 
     inner: CubeRelease

@@ -1,7 +1,7 @@
 """Hide words of a text before it is encoded (DPNR, Lyu, He and Li 2020, algorithm 2, step 1).
 
 One mask replaces the whole word, so the number of words stays visible. By default, every word is hidden independently,
-with a fresh secret draw, as the theorem of `WordDropout` requires.
+with a fresh secret draw, as the theorem of `leakboard.privacy.mechanisms.textbook.WordDropout` requires.
 
 - The formula of the paper hides an exact number of words (``exact``). The theorem does not cover this.
 - The paper's code hides word pieces by the attention mask. The option ``attend_masks: false`` of BERT comes near.

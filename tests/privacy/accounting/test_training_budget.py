@@ -65,24 +65,24 @@ def test_known_visits_are_whole_gaussian_releases(vocabulary_noise, noise, visit
     event = accountant.together(accountant.gaussian_releases(noise, visits), *counting)
     failure = 1e-5 if vocabulary_noise else 0.0
     expected = accountant.epsilon_at(event, 1e-4 - failure) - math.log1p(-failure)
-    epsilon = budget.visited(visits)
+    epsilon = budget.epsilon_of_visits(visits)
     assert epsilon - 1e-6 <= expected <= epsilon * 1.001 + 1e-3  # the library rounds up
 
 
 def test_without_steps_only_the_vocabulary_costs():
-    assert TrainingBudget(1.0, 0.1, 1e-4).visited(0) == 0
+    assert TrainingBudget(1.0, 0.1, 1e-4).epsilon_of_visits(0) == 0
     assert TrainingBudget(1.0, 0.1, 1e-4).epsilon(0) == 0
     counted = TrainingBudget(1.0, 0.1, 1e-4, 2.0)
     alone = gaussian_epsilon(0.9e-4, 2.0, 1.0) - math.log1p(-1e-5)
-    assert counted.visited(0) == pytest.approx(alone, rel=1e-9)
+    assert counted.epsilon_of_visits(0) == pytest.approx(alone, rel=1e-9)
     assert alone < counted.epsilon(0) < 1.2 * alone
     assert counted.epsilon(0, "pld") == pytest.approx(alone, rel=2e-3)
 
 
 def test_secret_sampling_costs_less_than_known_visits():
     sampled, known = TrainingBudget(4.0, 0.05, 1e-4), TrainingBudget(4.0, 1.0, 1e-4)
-    assert sampled.epsilon(40, "pld") < sampled.visited(40) / 10
-    assert known.epsilon(40, "pld") == pytest.approx(known.visited(40), rel=2e-3)
+    assert sampled.epsilon(40, "pld") < sampled.epsilon_of_visits(40) / 10
+    assert known.epsilon(40, "pld") == pytest.approx(known.epsilon_of_visits(40), rel=2e-3)
 
 
 @pytest.mark.parametrize(("method", "tolerance"), [("rdp", 1e-6), ("pld", 1e-3)])
@@ -95,7 +95,7 @@ def test_a_counted_vocabulary_uses_a_share_of_delta(method, tolerance):
     assert epsilon > free.epsilon(20, method)
     expected = TrainingBudget(4.0, 0.1, 0.9e-3).epsilon(20, method) - math.log1p(-1e-4)
     assert epsilon == pytest.approx(expected, rel=tolerance)
-    assert counted.visited(3) > free.visited(3)
+    assert counted.epsilon_of_visits(3) > free.epsilon_of_visits(3)
 
 
 class TestCalibration:

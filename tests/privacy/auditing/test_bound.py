@@ -8,7 +8,7 @@ from scipy import special, stats
 
 from leakboard.privacy.auditing import trials
 from leakboard.privacy.auditing.bound import bound_from_counts, log_ratios_from_counts
-from leakboard.privacy.auditing.choosing import confirm
+from leakboard.privacy.auditing.choosing import bound_on_fresh_draws
 from leakboard.privacy.auditing.events import Event, Threshold, corners
 from leakboard.privacy.auditing.trials import coin_flip_releases, count_event, releases
 from leakboard.privacy.mechanisms.broken import Copy
@@ -118,7 +118,10 @@ class TestTrials:
         monkeypatch.setattr(trials, "WANTED_CALLS", wanted)
         threshold = Threshold(6.0, above=True, promise=5.0)
         event = Event(corners(2)[0].swapped(), "sum", lambda outputs: outputs.sum(1), threshold)
-        bounds = [confirm(SharedByRows(1.0), event, 30_000, np.random.default_rng(seed), 0.05) for seed in range(10)]
+        bounds = [
+            bound_on_fresh_draws(SharedByRows(1.0), event, 30_000, np.random.default_rng(seed), 0.05)
+            for seed in range(10)
+        ]
         assert (max(bounds) > 5) == (wanted == trials.MIN_CALLS)
         assert wanted == trials.MIN_CALLS or max(bounds) <= 1.2
 

@@ -7,9 +7,9 @@ import pytest
 from majority_vote import exact_loss, laplace_chances, sampling_error
 
 from leakboard.privacy.auditing.point_estimate import (
-    PlugIn,
+    PointEstimate,
+    estimate_loss,
     majority_vote,
-    plug_in,
 )
 from leakboard.privacy.mechanisms import broken
 from leakboard.privacy.mechanisms.textbook import Laplace
@@ -64,20 +64,20 @@ def test_estimates_are_within_their_sampling_error(kind, epsilon, n):
     mechanism = kind(epsilon=epsilon, sensitivity=float(n)) if kind is Laplace else kind(epsilon)
     repeats = 400_000
     chances = CHANCES[kind](epsilon, n)
-    estimate = plug_in(mechanism, n, repeats, np.random.default_rng(n)).loss
+    estimate = estimate_loss(mechanism, n, repeats, np.random.default_rng(n)).loss
     assert abs(estimate - exact_loss(chances, n)) < 4 * sampling_error(chances, n, repeats)
 
 
 @pytest.mark.parametrize("kind", [broken.Copy, broken.DpTextSampler])
 def test_a_kind_of_error_that_is_never_seen_gives_infinity(kind):
-    assert plug_in(kind(0.1), 2, 10_000, np.random.default_rng(0)).loss == math.inf
+    assert estimate_loss(kind(0.1), 2, 10_000, np.random.default_rng(0)).loss == math.inf
 
 
 def test_counts_by_hand():
-    assert PlugIn(zeros=25, ones=75, repeats=100).loss == pytest.approx(math.log(3))
-    assert PlugIn(zeros=10, ones=30, repeats=100).loss == pytest.approx(math.log(3))
-    assert PlugIn(zeros=0, ones=0, repeats=100).loss == 0
-    assert PlugIn(zeros=0, ones=1, repeats=100).loss == math.inf
+    assert PointEstimate(zeros=25, ones=75, repeats=100).loss == pytest.approx(math.log(3))
+    assert PointEstimate(zeros=10, ones=30, repeats=100).loss == pytest.approx(math.log(3))
+    assert PointEstimate(zeros=0, ones=0, repeats=100).loss == 0
+    assert PointEstimate(zeros=0, ones=1, repeats=100).loss == math.inf
 
 
 def test_a_bit_is_one_from_one_half_upwards():
@@ -90,9 +90,9 @@ def test_the_error_of_an_estimate_is_the_spread_of_such_estimates():
     drawn = np.random.default_rng(0).binomial(repeats, (p, q), (4000, 2))
     spread = np.log(drawn[:, 1] / drawn[:, 0]).std()
     assert sampling_error((p, q), 1, repeats) == pytest.approx(spread, rel=0.05)
-    errors = [PlugIn(int(zeros), int(ones), repeats).standard_error for zeros, ones in drawn[:100]]
+    errors = [PointEstimate(int(zeros), int(ones), repeats).standard_error for zeros, ones in drawn[:100]]
     assert np.mean(errors) == pytest.approx(spread, rel=0.05)
-    assert math.isnan(PlugIn(0, 5, 100).standard_error)
+    assert math.isnan(PointEstimate(0, 5, 100).standard_error)
 
 
 def test_a_tie_is_a_zero():
@@ -100,7 +100,9 @@ def test_a_tie_is_a_zero():
         def release(self, values, rng):
             return np.tile([1.0, 0.0], (len(values), values.shape[1] // 2))
 
-    assert plug_in(HalfOnes(1.0), 4, 1000, np.random.default_rng(0)) == PlugIn(zeros=0, ones=0, repeats=1000)
+    assert estimate_loss(HalfOnes(1.0), 4, 1000, np.random.default_rng(0)) == PointEstimate(
+        zeros=0, ones=0, repeats=1000
+    )
 
 
 def test_the_published_spread_of_repeated_estimates():
