@@ -124,7 +124,11 @@ class FittedVictim:
         return None
 
     def inputs(self, texts: Texts) -> Floats | None:
-        """Return the inputs of the mechanism for these texts, float (n, d); None: no mechanism, or random inputs."""
+        """Return the inputs of the mechanism for these texts, float (n, d) from 0 to 1; None: no mechanism, or random.
+
+        Audits compare published documents with releases of these inputs. Inputs may be random only if the claim is
+        about a word or a document.
+        """
         return None
 
     def publish_documents(self, texts: Texts, rng: Generator) -> Floats:

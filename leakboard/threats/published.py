@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.claims import PrivacyClaim
+from leakboard.claims import PrivacyClaim, ReleaseClaim
 from leakboard.execution import devices
 from leakboard.interfaces import Coverage, FittedVictim, Floats, Integers, PublishedWords, Texts, Victim
 from leakboard.workspace import shared_array
@@ -75,6 +75,26 @@ class Publisher:
             return make() if shared is None else shared
         except _AreRandom:
             return None
+
+
+def why_no_releases(fitted: FittedVictim, texts: Texts, seed: int) -> str:
+    """Return why the documents of a victim are not releases of its mechanism, whose claim is audited; else empty.
+
+    Each document must be the release of the text's input, bit for bit. The random inputs of a claim about words or
+    documents cannot be checked so; its audit publishes texts.
+    """
+    mechanism, claim = fitted.mechanism, fitted.claim
+    assert mechanism is not None
+    assert isinstance(claim, ReleaseClaim)
+    if (inputs := fitted.inputs(texts)) is None:
+        if claim.unit in ("word", "document"):
+            return ""
+        return f"`inputs` returns None; a claim about one {claim.unit} needs the inputs of its mechanism"
+    if not 0 <= inputs.min() <= inputs.max() <= 1:
+        return f"its inputs are from {inputs.min():g} to {inputs.max():g}; allowed: 0 to 1"
+    released = mechanism.release(inputs, np.random.default_rng(seed)).astype(np.float32)
+    is_same = np.array_equal(released, fitted.publish_documents(texts, np.random.default_rng(seed)))
+    return "" if is_same else "its documents are not the release of its inputs, bit for bit"
 
 
 class _AreRandom(Exception):

@@ -27,7 +27,7 @@ from leakboard.privacy.auditing.calls import CallsStatistic, run_calls
 from leakboard.privacy.auditing.curve import ThresholdedScore
 from leakboard.privacy.auditing.trials import Release, one_score_each, scores_by_input
 from leakboard.threats.oracle import Oracle
-from leakboard.threats.published import Publications, Publisher
+from leakboard.threats.published import Publications, Publisher, why_no_releases
 from leakboard.threats.threat import AttackResult, Audited, AuditThreat, VictimSide, attacker_corpus, expect
 
 
@@ -104,11 +104,12 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
         """Release both inputs afresh, and return the bound that the frequencies of the event prove.
 
         Raises:
-            RequestError: the inputs are not neighbours.
+            RequestError: the inputs are not neighbours, or the victim's documents are not releases of its mechanism.
             ValueError: the event is not one bool for each release, or a release is not finite.
         """
         claim = side.published.claim
         assert isinstance(claim, ReleaseClaim), "audits of releases meet only victims with a claim about releases"
+        _require_releases(side)
         auxiliary = attacker_corpus(side)
         oracle = Oracle(side, auxiliary)
         distinguisher = attack.fit(ReleasesView(claim, auxiliary, oracle), side.streams.seed_for("attack"))
@@ -127,6 +128,19 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
             claim=claim,
             audited=Audited(claim.unit, claim.delta),
         )
+
+
+CHECKED_TEXTS = 100
+"""Largest number of test texts whose documents are compared with releases of the mechanism."""
+
+
+def _require_releases(side: VictimSide) -> None:
+    if "documents" not in side.victim.publishes:
+        return
+    rng, texts = side.streams.stream("releases"), side.corpus.texts("test")
+    chosen = rng.permutation(len(texts))[:CHECKED_TEXTS]
+    if reason := why_no_releases(side.fitted(), Texts([texts[i] for i in chosen]), int(rng.integers(2**32))):
+        raise RequestError(f"the victim publishes no releases of its mechanism: {reason}")
 
 
 def _published_label(label: str) -> str:

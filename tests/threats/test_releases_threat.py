@@ -199,3 +199,51 @@ def test_audits_use_the_random_streams_of_the_published_boards():
     assert _published_label("a / dp_audit(budget=100000000, calls=4000, pairs=corners) / seed 0") == (
         "a / dp_audit(batches=true, budget=100000000, pairs=corners) / seed 0"
     )
+
+
+class TestDocumentsAreReleases:
+    """A claim is about the mechanism; the vectors of texts must come from it."""
+
+    LIES = pytest.mark.parametrize(
+        ("inputs", "published", "reason"),
+        [
+            (None, None, "`inputs` returns None; a claim about one vector needs the inputs of its mechanism"),
+            (800.0, None, "its inputs are from 0 to 800; allowed: 0 to 1"),
+            (1.0, 0.5, "its documents are not the release of its inputs, bit for bit"),
+        ],
+    )
+
+    @pytest.fixture
+    def audit(self, corpus):
+        def audit(inputs, published, unit="vector"):
+            class Publishing(Releasing):
+                publishes = ("documents", "releases")
+                claim = dataclasses.replace(CLAIM, unit=unit)
+
+                def lengths(self, texts, largest):
+                    return np.array([[largest * (i % 2)] for i, _ in enumerate(texts)])
+
+                def inputs(self, texts):
+                    return None if inputs is None else self.lengths(texts, inputs)
+
+                def publish_documents(self, texts, rng):
+                    return self.mechanism.release(self.lengths(texts, published or inputs or 1.0), rng).astype("f4")
+
+            victim, streams = Publishing(CubeRelease(1, 1.0)), Streams(0, "made", "publishing", "audit", "cell")
+            side = VictimSide(
+                corpus, corpus, victim, lambda: victim, Publications({}, None, None, victim.claim), streams
+            )
+            return evaluate_attack(answering(ReleaseAudit, prepared=lambda view: event_on(1)), side)
+
+        return audit
+
+    @LIES
+    def test_other_documents_are_refused(self, audit, inputs, published, reason):
+        with pytest.raises(RequestError, match=reason):
+            audit(inputs, published)
+
+    def test_releases_of_the_inputs_are_audited(self, audit):
+        assert audit(1.0, None).claim.unit == "vector"
+
+    def test_inputs_of_a_claim_about_words_may_be_random(self, audit):
+        assert audit(None, None, unit="word").claim.unit == "word"
