@@ -6,7 +6,9 @@ Both ways build the same suite: a ``table`` of secrets and ``precomputed`` vecto
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from io import BytesIO, StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -85,16 +87,17 @@ def evaluate(
     )
     names = list(vectors) if isinstance(vectors, Mapping) else [""]
     folder = Path(out).resolve() if out is not None else None
-    table, files = _write(folder, matrices, frame) if folder else _in_memory(matrices, frame)
-    victims = [
-        {"precomputed": {"vectors": file}, **({"name": name} if name else {})}
-        for name, file in zip(names, files, strict=True)
-    ]
-    roles = {role: role for role in ("label", "text", "user", "document") if role in frame}
-    columns = [str(column) for column in frame if column not in ROLES]
-    suite = _suite(table, victims, columns, **roles, attacks=attacks, seed=seed)
-    suite |= {} if device == "auto" else {"device": device}
-    report = _run(suite, folder, progress)
+    with _reserved(folder):
+        table, files = _write(folder, matrices, frame) if folder else _in_memory(matrices, frame)
+        victims = [
+            {"precomputed": {"vectors": file}, **({"name": name} if name else {})}
+            for name, file in zip(names, files, strict=True)
+        ]
+        roles = {role: role for role in ("label", "text", "user", "document") if role in frame}
+        columns = [str(column) for column in frame if column not in ROLES]
+        suite = _suite(table, victims, columns, **roles, attacks=attacks, seed=seed)
+        suite |= {} if device == "auto" else {"device": device}
+        report = _run(suite, folder, progress)
     return dataclasses.replace(report, releases=tuple(filter(None, names)))
 
 
@@ -174,8 +177,31 @@ def as_yaml(suite: Mapping[str, Any]) -> str:
 
 
 def run_kept(suite: Mapping[str, Any], folder: Path) -> Report:
-    """Write a suite into ``suite.yaml`` of a folder, and run it there."""
-    return _run(suite, folder)
+    """Write a suite into ``suite.yaml`` of a folder, and run it there.
+
+    Raises:
+        RequestError: another process evaluates vectors in the folder.
+    """
+    with _reserved(folder):
+        return _run(suite, folder)
+
+
+@contextmanager
+def _reserved(folder: Path | None) -> Iterator[None]:
+    """Reserve a folder for one evaluation: its files have fixed names."""
+    from leakboard.execution.reservations import Reservation, ReservedError
+
+    if folder is None:
+        yield
+        return
+    reservation = Reservation(folder / ".evaluate", uuid.uuid4().hex)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(reservation.held())
+        except ReservedError:
+            allowed = "one evaluation at a time; give the other one another folder"
+            raise RequestError(f"{folder}: in use by {reservation.holder() or 'another'}; allowed: {allowed}") from None
+        yield
 
 
 def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -> Report:

@@ -12,6 +12,7 @@ from leakboard.api import inputs, own_vectors
 from leakboard.api.report import Report
 from leakboard.data.readers.in_memory import InMemory
 from leakboard.errors import RequestError
+from leakboard.execution.reservations import Reservation
 from leakboard.suite.options import attack
 from leakboard.threats.secrets import SecretsAttack
 
@@ -66,6 +67,15 @@ class TestPlantedTruth:
     def test_the_suite_can_be_run_again_while_the_report_lives(self, report, tmp_path):
         again = leakboard.run(report.suite, out=tmp_path)
         assert again.table["attack_score"].tolist() == report.table["attack_score"].tolist()
+
+    def test_a_folder_serves_one_evaluation_at_a_time(self, planted, tmp_path):
+        vectors, secrets, _ = planted
+        with Reservation(tmp_path / ".evaluate", "another").held():
+            with pytest.raises(RequestError, match=r"in use by .*, process \d+; allowed: one evaluation at a time"):
+                leakboard.evaluate(vectors[:200], secrets[:200], attacks=QUICK, out=tmp_path)
+            assert [path.name for path in tmp_path.iterdir()] == [".evaluate"]
+        assert leakboard.evaluate(vectors[:200], secrets[:200], attacks=QUICK, out=tmp_path).table.size
+        assert not (tmp_path / ".evaluate").exists()
 
     def test_a_folder_keeps_vectors_table_and_suite(self, planted, tmp_path):
         vectors, secrets, _ = planted
