@@ -279,6 +279,8 @@ def _refuse_other_gold(folder: Path, home: Path) -> None:
     """Refuse another gold model or other queries than the leaderboard's: scores depend on them, but labels do not."""
     suites = [path for path in (home / SUITE, home.with_name(f"{home.name}.yaml")) if path.is_file()]
     ours, theirs = (read_yaml(path) for path in (*suites[:1], folder / SUITE)) if suites else ({}, {})
+    if not isinstance(theirs, dict):
+        raise RequestError(f"{folder / SUITE}: no mapping; allowed: a suite, as `publish --submit` writes it")
     for key in ("gold", "queries"):
         if (given := theirs.get(key)) != (allowed := ours.get(key)):
             raise RequestError(f"{folder / SUITE}: {key}: {given}; allowed: {allowed}, as in the leaderboard's suite")

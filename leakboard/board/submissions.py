@@ -30,12 +30,13 @@ from pathlib import Path
 from typing import Any
 
 from leakboard.board.run_meta import describe
-from leakboard.errors import RequestError
+from leakboard.errors import RequestError, one_line
 from leakboard.execution.provenance import environment
 from leakboard.pipeline.records import PUBLISHED, SUBMISSIONS, Entry, Record, pack, read_entries
 from leakboard.pipeline.runner import Run
 from leakboard.store import file_checksum, write_file
 from leakboard.suite.files import FileName
+from leakboard.suite.names import KINDS
 from leakboard.suite.plan import Job
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
@@ -244,15 +245,27 @@ def require_own_files(home: Path) -> None:
             )
         if path.suffix == ".py":
             _require_plain(path)
-    packages = {place for place in plugins_of(home).values() if PACKAGE.fullmatch(place)}
+    plugins = plugins_of(home)
+    packages = {place for place in plugins.values() if PACKAGE.fullmatch(place)}
+    if packages and (unused := sorted(set(plugins) - _used_plugins(home))):
+        raise RequestError(f"{home / SUBMITTED}: plugins: {unused[0]}; allowed: plugins of its records")
     given = {*(home / REQUIREMENTS).read_text("utf-8").splitlines()} if (home / REQUIREMENTS).is_file() else set()
     if wrong := sorted(given ^ packages):
         allowed = f"one line for each package in {SUBMITTED}, as 'name==version', and no other"
         raise RequestError(f"{home / REQUIREMENTS}: {wrong[0]!r}; allowed: {allowed}")
 
 
+def _used_plugins(home: Path) -> set[str]:
+    """Return the plugins of a submission's records, as ``victims/mine``."""
+    records = [record for record, _ in read_entries(home / PUBLISHED, is_foreign=True)]
+    labels = [f"{kind}s/{getattr(record, kind).partition('(')[0]}" for record in records for kind in KINDS]
+    return {*labels, *(name for record in records for name in record.code)}
+
+
 def _require_plain(path: Path) -> None:
-    """Refuse a plugin's file that may show other code than Python runs: another encoding, or invisible characters.
+    """Refuse a plugin's file that may show other code than Python runs.
+
+    Reasons are another encoding, invisible characters, and characters beyond ASCII in names: many look like others.
 
     Raises:
         RequestError: the message names the character and its line.
@@ -267,6 +280,18 @@ def _require_plain(path: Path) -> None:
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         if hidden := next((c for c in line if c != "\t" and unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")), None):
             raise RequestError(f"{path}: line {number}: the invisible character {hidden!a}; allowed: visible ones")
+    for token in _tokens(path, text):
+        is_shown = token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.string[0] in "rR'\"")
+        if not token.string.isascii() and not is_shown:
+            place = f"{path}: line {token.start[0]}: {token.string!a}"
+            raise RequestError(f"{place}; allowed: characters beyond ASCII in comments and plain strings alone")
+
+
+def _tokens(path: Path, text: str) -> list[tokenize.TokenInfo]:
+    try:
+        return list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError) as error:
+        raise RequestError(f"{path}: no Python ({one_line(error)})") from None
 
 
 def _contents(home: Path) -> dict[str, str]:

@@ -150,6 +150,11 @@ class TestHostile:
             (b"# a comment\rimport os\r# a comment", r"line 1: the invisible character '\\r'"),
             (b"# -*- coding: raw_unicode_escape -*-", "raw_unicode_escape; allowed: UTF-8"),
             ("# \u202e".encode(), r"line 1: the invisible character '\\u202e'"),
+            ("noise\ufe00 = 0".encode(), r"line 1: '.*\\ufe00'; allowed: characters beyond ASCII in comments"),
+            ("n\u043eise = 0".encode(), r"line 1: 'n\\u043eise'; allowed: characters beyond ASCII in comments"),
+            ("f'{n\u043eise}'".encode(), "line 1: .*; allowed: characters beyond ASCII in comments"),
+            (b"if (", "no Python"),
+            ("NAME = 'Andr\u00e9'  # \u00fc".encode(), None),
             (b"# \xff", "another encoding; allowed: UTF-8"),
             (b"", None),
             (b"# a comment\r", None),
@@ -170,11 +175,28 @@ class TestHostile:
         _, folder = submitted
         description = json.loads((folder / "submission.json").read_text())
         if not line:  # a package that is listed and not installed
-            description["plugins"]["victims/lengths"] = "lengths==1.2"
+            description["plugins"]["attacks/ridge"] = "ridge==1.2"
             (folder / "submission.json").write_text(json.dumps(description))
         else:
             (folder / "requirements.txt").write_text(f"{line}\n")
         with pytest.raises(RequestError, match=r"requirements\.txt: .*; allowed: one line for each package in"):
+            join(folder.parents[1])
+
+    def test_it_lists_plugins_of_its_records_alone(self, submitted):
+        _, folder = submitted
+        description = json.loads((folder / "submission.json").read_text())
+        description["plugins"]["victims/lengths"] = "lengths==1.2"
+        (folder / "submission.json").write_text(json.dumps(description))
+        (folder / "requirements.txt").write_text("lengths==1.2\n")
+        with pytest.raises(RequestError, match=r"plugins: victims/lengths; allowed: plugins of its records"):
+            join(folder.parents[1])
+
+    @pytest.mark.parametrize("content", ["", "[1, 2]"])
+    def test_its_suite_is_a_mapping(self, submitted, output_of, content):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        (folder / "suite.yaml").write_text(content)
+        with pytest.raises(RequestError, match=r"suite.yaml: no mapping; allowed: a suite"):
             join(folder.parents[1])
 
     @pytest.mark.parametrize("name", ["rival.verified.json", "two words", "-"])
