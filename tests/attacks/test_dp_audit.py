@@ -28,6 +28,8 @@ from leakboard.victims.mechanism import NAMES, FittedMechanism, Mechanism
 
 OF_CALLS = {"shared_by_rows", "few_seeds", "scaled_by_rows", "shared_and_own"}
 SOUND = {"laplace", "discrete_laplace", "gaussian", "random", "halved_output"}
+FEW_CALLS = 1_000
+"""These prove 5.2."""
 
 
 def dpnr(epsilon=1.0, **options):
@@ -52,7 +54,7 @@ def audited(victim, corpus, seed=0, **options):
 def of_mechanism(name, epsilon=1.0, dimension=2, seed=0, **options):
     """Return the metrics of an audit of corners by name."""
     corpus = ZerosAndOnes(dimension=dimension).load()
-    options = {"pairs": "corners", "budget": 400_000, "calls": 0} | options
+    options = {"pairs": "corners", "budget": 100_000, "calls": 0} | options
     return audited(Mechanism(name=name, epsilon=epsilon), corpus, seed, **options)[0]
 
 
@@ -60,8 +62,8 @@ def bound_of(name, **options):
     return of_mechanism(name, **options)["attack_score"].value
 
 
-def of_calls(name, **options):
-    return of_mechanism(name, budget=100_000, calls=CALLS, **options)
+def of_calls(name, calls=FEW_CALLS, **options):
+    return of_mechanism(name, calls=calls, **options)
 
 
 class TestControls:
@@ -232,23 +234,23 @@ class TestCalls:
     def test_the_flaws_of_calls(self, name):
         metrics = of_calls(name)
         assert metrics["attack_score"].value > 1.0
-        assert metrics["canaries"].n == 4000
+        assert metrics["canaries"].n == FEW_CALLS
         assert corrected_bound([list(metrics.values())]) == pytest.approx(metrics["attack_score"].value)
 
     def test_a_claim_near_the_limit_of_calls_is_refuted(self):
         """4,000 calls prove 6.62. The 1,000 that choose the statistic prove 5.2; rows of this budget prove less."""
-        assert of_calls("few_seeds", epsilon=5.5, dimension=32)["attack_score"].value > 5.5
+        assert of_calls("few_seeds", CALLS, epsilon=5.5, dimension=32)["attack_score"].value > 5.5
 
     @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
     @pytest.mark.parametrize("name", ["averaged", "laplace"])
     def test_single_rows_test_a_claim_that_calls_do_not_refute(self, name, seed):
         """Only millions of releases show the rare events of single rows."""
-        assert "audit_tosses" in of_calls(name, dimension=8, seed=seed)
+        assert "audit_tosses" in of_calls(name, CALLS, dimension=8, seed=seed)
 
     @pytest.mark.parametrize("name", ["laplace", "shared_and_own"])
     def test_sound_ones_are_left_alone(self, name):
         corpus, victim = ZerosAndOnes(dimension=2).load(), Mechanism(name=name, epsilon=1.0)
-        metrics, result = audited(victim, corpus, pairs="corners", budget=100_000, calls=CALLS)
+        metrics, result = audited(victim, corpus, pairs="corners", budget=100_000, calls=FEW_CALLS)
         assert metrics["attack_score"].value <= 1.0
         assert (result.claim.epsilon, result.audited.unit) == (1.0, "vector")
 
@@ -269,7 +271,7 @@ class TestCalls:
         ("rows", "by_calls"), [([0.5], True), ([2.0], True), ([7.0, 7.0], False), ([9.0, 3.0], True)]
     )
     def test_the_larger_bound_is_tested(self, rows, by_calls, monkeypatch):
-        """Calls prove 6.6 for noise that rows share; rows may exceed that once by luck."""
+        """Calls prove 5.2 for noise that rows share; rows may exceed that once by luck."""
         bounds = iter(rows)
         monkeypatch.setattr(dp_audit, "bound_on_fresh_draws", lambda *arguments: next(bounds))
         assert ("canaries" in of_calls("shared_by_rows")) == by_calls
@@ -281,7 +283,7 @@ class TestCalls:
 class TestCornersAndSentences:
     """The better of corners and sentences is tested."""
 
-    @pytest.mark.parametrize("calls", [0, CALLS])
+    @pytest.mark.parametrize("calls", [0, FEW_CALLS])
     def test_corners_are_further_apart_than_any_sentences(self, calls, reviews):
         metrics, result = audited(dpnr(calibration="l1"), reviews, budget=400_000, calls=calls, sentences=20)
         assert "audit_tosses" in metrics
