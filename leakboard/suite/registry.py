@@ -62,18 +62,19 @@ class Registry:
         """Classes of this process that no folder, entry point or file has; worker processes cannot import them."""
         for listing in self._find():
             first = self._listings.setdefault((listing.kind, listing.name), listing)
-            if Path(first.origin).resolve() != Path(listing.origin).resolve():
+            if first is not listing and Path(first.origin).resolve() != Path(listing.origin).resolve():
                 raise RequestError(
                     f"two plugins in {listing.kind} are named {listing.name!r}: {first.origin} and {listing.origin}"
                 )
 
     def _find(self) -> Iterable[Listing]:
+        points = importlib.metadata.entry_points()  # reads a file of every installed package
         for kind in FOLDERS:
             for folder in _folders(kind):
                 for path in sorted(folder.glob("*.py")):
                     if not path.stem.startswith("_"):
                         yield _examine(path, kind, module=f"leakboard.{kind}.{path.stem}")
-            for point in sorted(importlib.metadata.entry_points(group=f"leakboard.{kind}")):
+            for point in sorted(points.select(group=f"leakboard.{kind}")):
                 yield _examine_entry_point(point, kind)
         for path in self.files:
             if not path.is_file():

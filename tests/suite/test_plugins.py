@@ -197,11 +197,8 @@ def entry_points(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def install(**values):
-        def declared(*, group):
-            points = values.items() if group == "leakboard.victims" else ()
-            return [importlib.metadata.EntryPoint(name, value, group) for name, value in points]
-
-        monkeypatch.setattr(importlib.metadata, "entry_points", declared)
+        points = [importlib.metadata.EntryPoint(name, value, "leakboard.victims") for name, value in values.items()]
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda: importlib.metadata.EntryPoints(points))
 
     yield install
     for name in [name for name in sys.modules if name.partition(".")[0] == "elsewhere"]:
