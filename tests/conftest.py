@@ -1,6 +1,8 @@
 """Fixtures that several test files share."""
 
 import contextlib
+import functools
+import importlib.metadata
 import io
 import os
 import secrets
@@ -29,6 +31,21 @@ def pytest_collection_modifyitems(items):
     """
     first = ("test_nodes.py", "test_conformance.py")
     items.sort(key=lambda item: first.index(item.path.name) if item.path.name in first else len(first))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_files():
+    """Do not wait for the disk, and read the entry points of the installed packages once for each search path."""
+    read = importlib.metadata.entry_points
+
+    @functools.cache
+    def points(path):
+        return read()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda number: None)
+        patch.setattr(importlib.metadata, "entry_points", lambda **wanted: points(tuple(sys.path)).select(**wanted))
+        yield
 
 
 @pytest.fixture(autouse=True)
