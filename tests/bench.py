@@ -1,6 +1,7 @@
 """A folder with a suite of tiny plugins: what tests of whole runs work with."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,11 @@ class Bench:
     def __init__(self, folder):
         self.folder, self.out = folder, folder / "out"
         self.files = list(self.plugins)
+
+    def copy(self, folder):
+        """Return a copy in another folder."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return Bench(folder)
 
     @property
     def run(self):

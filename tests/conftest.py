@@ -172,28 +172,39 @@ def _run_in_process(engine, tasks, is_done, listen):
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory):
-    """Return a bench whose run is done, by the command line in this process."""
+def call_once():
+    """Return a function that calls the command line in this process, for fixtures that several tests share."""
     from leakboard.cli import commands
-    from leakboard.execution import local
+    from leakboard.execution import devices, local
+    from leakboard.pipeline import stages
 
+    def call(*arguments):
+        stages.registry_of.cache_clear()
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
+            patch.setattr(sys, "argv", ["run_benchmark.py", *map(str, arguments)])
+            patch.setattr(local.Local, "run", _run_in_process)
+            patch.setattr(devices, "_in_force", "cpu")
+            patch.chdir(CHECKOUT)
+            with pytest.raises(SystemExit) as ended:
+                commands.main()
+        assert ended.value.code == 0, out.getvalue()
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory, call_once):
+    """Return a bench whose run is done."""
     bench = Bench(tmp_path_factory.mktemp("finished"))
     bench.suite(seeds=[0, 1], victims=["hashed", {"hashed": {"noise": 0.05}}], attacks=["ridge", "nearest_neighbour"])
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
-        patch.setattr(sys, "argv", ["run_benchmark.py", *bench.arguments("run")])
-        patch.setattr(local.Local, "run", _run_in_process)
-        patch.chdir(CHECKOUT)
-        with pytest.raises(SystemExit) as ended:
-            commands.main()
-    assert ended.value.code == 0, out.getvalue()
+    call_once(*bench.arguments("run"))
     return bench
 
 
 @pytest.fixture
 def copied(finished, tmp_path):
     """Return a copy of the finished bench, to change."""
-    shutil.copytree(finished.folder, tmp_path, dirs_exist_ok=True)
-    return Bench(tmp_path)
+    return finished.copy(tmp_path)
 
 
 @pytest.fixture

@@ -1,7 +1,10 @@
 """Share the tables that are written from records."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
+from published_files import own_plugins
 
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.bag_of_words import BagOfWords
@@ -40,12 +43,49 @@ def rows(tmp_path):
     return read
 
 
+MINE = Path("tiny", "submissions", "mine")
+"""Where the submission to the board ``tiny`` is."""
+
+
+@pytest.fixture(scope="session")
+def submitted_once(finished, call_once, tmp_path_factory):
+    bench = finished.copy(tmp_path_factory.mktemp("submitted"))
+    call_once(*bench.arguments("publish", "--submit", bench.folder / MINE))
+    return bench
+
+
+@pytest.fixture(scope="session")
+def published_once(submitted_once, call_once, tmp_path_factory):
+    bench = submitted_once.copy(tmp_path_factory.mktemp("published"))
+    call_once(*bench.arguments("publish"))
+    return bench
+
+
+@pytest.fixture(scope="session")
+def verified_once(submitted_once, call_once, tmp_path_factory):
+    bench = submitted_once.copy(tmp_path_factory.mktemp("verified"))
+    call_once("verify", bench.folder / MINE, *own_plugins(bench.folder / MINE), "--cells", 8)
+    return bench
+
+
 @pytest.fixture
-def submitted(copied, output_of):
+def submitted(submitted_once, tmp_path):
     """Return the bench and a submission of its run to the board in its folder ``tiny``."""
-    folder = copied.folder / "tiny" / "submissions" / "mine"
-    output_of(*copied.arguments("publish", "--submit", folder))
-    return copied, folder
+    bench = submitted_once.copy(tmp_path)
+    return bench, bench.folder / MINE
+
+
+@pytest.fixture
+def submitted_to_board(published_once, tmp_path):
+    """Return the same, where the board has published the run, too."""
+    bench = published_once.copy(tmp_path)
+    return bench, bench.folder / MINE
+
+
+@pytest.fixture
+def verified(verified_once, tmp_path):
+    """Return a submission whose cells are all verified."""
+    return verified_once.copy(tmp_path).folder / MINE
 
 
 @pytest.fixture
@@ -53,7 +93,6 @@ def verify(output_of):
     """Return a function that verifies a submission with the submission's plugins and returns the output."""
 
     def call(folder, *more, status=0):
-        plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
-        return output_of("verify", folder, *plugins, *more, status=status)
+        return output_of("verify", folder, *own_plugins(folder), *more, status=status)
 
     return call

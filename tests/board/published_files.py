@@ -67,3 +67,8 @@ def states(folder):
 def lower_a_score(folder):
     """Lower the score of one record by 0.1."""
     tamper(folder, of_score(lambda score: [dataclasses.replace(score, value=score.value - 0.1)]))
+
+
+def own_plugins(folder):
+    """Return the arguments that name the plugins of a submission."""
+    return [text for path in sorted((folder / "plugins").glob("*.py")) for text in ("--plugin", path)]

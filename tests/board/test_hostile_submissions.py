@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from bench import CHECKOUT
-from published_files import change_row, computed, entries, lower_a_score, of_score, raised, states, tamper
+from published_files import change_row, computed, entries, lower_a_score, of_score, own_plugins, raised, states, tamper
 
 from leakboard.board.joined import _comparable, join
 from leakboard.board.submissions import board_of, is_submission, require_own_files, verified_files, verified_records
@@ -91,36 +91,31 @@ class TestHostile:
         made = dataclasses.replace(existing[0][0], **{"key": "f" * 64, **changes})
         (folder / PUBLISHED).write_bytes(pack([*existing, (made, [])]))
 
-    def test_it_replaces_no_record_of_the_board(self, submitted, output_of):
-        bench, folder = submitted
-        output_of(*bench.arguments("publish"))
+    def test_it_replaces_no_record_of_the_board(self, submitted_to_board):
+        _, folder = submitted_to_board
         home, before = folder.parents[1], join(folder.parents[1]).records
         lower_a_score(folder)
         assert join(home).records == before
 
-    def test_it_adds_no_cell_to_a_row_of_the_board(self, submitted, output_of):
-        bench, folder = submitted
-        output_of(*bench.arguments("publish"))
+    def test_it_adds_no_cell_to_a_row_of_the_board(self, submitted_to_board):
+        _, folder = submitted_to_board
         home, before = folder.parents[1], join(folder.parents[1]).records
         self.injected(folder)
         assert join(home).records == before
         assert states(home) == {"verified"}
 
-    def test_it_adds_no_cell_to_a_verified_row_of_another_submission(self, submitted, verify):
-        _, folder = submitted
-        verify(folder, "--cells", 8)
-        shutil.copytree(folder, folder.with_name("zzz"))
-        before = computed(folder.parents[1])
-        self.injected(folder.with_name("zzz"))
-        lower_a_score(folder.with_name("zzz"))
-        assert computed(folder.parents[1]) == before
+    def test_it_adds_no_cell_to_a_verified_row_of_another_submission(self, verified):
+        shutil.copytree(verified, verified.with_name("zzz"))
+        before = computed(verified.parents[1])
+        self.injected(verified.with_name("zzz"))
+        lower_a_score(verified.with_name("zzz"))
+        assert computed(verified.parents[1]) == before
 
     @pytest.mark.parametrize("change", [{"seed": 77}, {"victim": "bert", "dataset": "ag"}, {"attack": "dp_audit"}])
     def test_it_holds_what_its_suite_asks_for_and_nothing_else(self, submitted, refusal, change):
         _, folder = submitted
         self.injected(folder, **change)
-        plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
-        message = refusal("verify", folder, *plugins)
+        message = refusal("verify", folder, *own_plugins(folder))
         assert "records.jsonl.gz: 1 records are of no cell that" in message
         assert not verified_files(folder)[0].exists()
 
@@ -131,18 +126,15 @@ class TestHostile:
         _, folder = submitted
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("1")
-        plugins = [text for path in sorted((folder / "plugins").glob("*.py")) for text in ("--plugin", path)]
-        assert "no file of a submission; allowed: suite.yaml" in refusal("verify", folder, *plugins)
+        assert "no file of a submission; allowed: suite.yaml" in refusal("verify", folder, *own_plugins(folder))
         (folder / name).unlink()
         (folder / name).symlink_to(folder / "suite.yaml")
-        assert "no file of a submission; allowed: suite.yaml" in refusal("verify", folder, *plugins)
+        assert "no file of a submission; allowed: suite.yaml" in refusal("verify", folder, *own_plugins(folder))
 
-    def test_a_changed_file_of_any_kind_ends_its_verification(self, submitted, verify):
-        _, folder = submitted
-        verify(folder, "--cells", 8)
-        assert verified_records(folder)
-        (folder / "plugins" / "words.txt").write_text("1")
-        assert not verified_records(folder)
+    def test_a_changed_file_of_any_kind_ends_its_verification(self, verified):
+        assert verified_records(verified)
+        (verified / "plugins" / "words.txt").write_text("1")
+        assert not verified_records(verified)
 
     @pytest.mark.parametrize(
         ("line", "reason"),
@@ -213,14 +205,12 @@ class TestHostile:
         message = refusal("verify", folder, *(text for file in files for text in ("--plugin", file)))
         assert "not a file of the submission; allowed: those in" in message
 
-    def test_it_cannot_call_itself_verified(self, submitted, verify):
-        _, folder = submitted
-        verify(folder, "--cells", 8)
-        assert states(folder) == {"verified"}
-        shutil.move(verified_files(folder)[0], folder / "verified.json")
-        assert not verified_records(folder)
+    def test_it_cannot_call_itself_verified(self, verified):
+        assert states(verified) == {"verified"}
+        shutil.move(verified_files(verified)[0], verified / "verified.json")
+        assert not verified_records(verified)
         with pytest.raises(RequestError, match="no file of a submission"):
-            join(folder)
+            join(verified)
 
     def test_a_verified_row_has_the_numbers_that_verify_computed(self, submitted, verify):
         """A change within the tolerance could turn a flag, a count or a small probability."""
@@ -237,9 +227,8 @@ class TestHostile:
         assert states(folder) == {"verified"}
         assert scores() == honest
 
-    def test_it_lends_no_name_to_a_cell_of_the_board(self, submitted, output_of):
-        bench, folder = submitted
-        output_of(*bench.arguments("publish"))
+    def test_it_lends_no_name_to_a_cell_of_the_board(self, submitted_to_board):
+        _, folder = submitted_to_board
         home, before = folder.parents[1], join(folder.parents[1]).records
         renamed = [(dataclasses.replace(record, victim="word2vec"), costs) for record, costs in entries(folder)]
         (folder / PUBLISHED).write_bytes(pack(renamed))
@@ -258,29 +247,27 @@ class TestHostile:
     def test_it_leaves_out_no_seed_of_a_row(self, submitted, refusal):
         _, folder = submitted
         (folder / PUBLISHED).write_bytes(pack(entries(folder)[1:]))
-        plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
-        assert "1 cells of rows that it has are missing, as letters / " in refusal("verify", folder, *plugins)
+        assert "1 cells of rows that it has are missing, as letters / " in refusal(
+            "verify", folder, *own_plugins(folder)
+        )
 
-    def test_verified_rows_come_before_reported_ones_of_any_name(self, submitted, verify):
-        _, folder = submitted
-        verify(folder, "--cells", 8)
-        before = computed(folder.parents[1])
-        copy = folder.with_name("aaa")
-        shutil.copytree(folder, copy)
+    def test_verified_rows_come_before_reported_ones_of_any_name(self, verified):
+        before = computed(verified.parents[1])
+        copy = verified.with_name("aaa")
+        shutil.copytree(verified, copy)
         lower_a_score(copy)
-        assert computed(folder.parents[1]) == before
-        assert states(folder.parents[1]) == {"verified"}
+        assert computed(verified.parents[1]) == before
+        assert states(verified.parents[1]) == {"verified"}
         shutil.rmtree(copy)
-        shutil.copytree(folder, copy)
-        for mine, its in zip(verified_files(folder), verified_files(copy), strict=True):
+        shutil.copytree(verified, copy)
+        for mine, its in zip(verified_files(verified), verified_files(copy), strict=True):
             its.write_bytes(mine.read_bytes().replace(b'"date": "2', b'"date": "3'))
-        assert join(folder.parents[1]).apart.keys() == {"mine"}  # the copy was verified later
+        assert join(verified.parents[1]).apart.keys() == {"mine"}  # the copy was verified later
 
     @pytest.mark.parametrize("dataset", ["letters", "letters(noise=0.5)"])
     @pytest.mark.parametrize("name", ["hashed", "word2vec"])
-    def test_a_reported_row_changes_no_number_sentence_or_picture(self, submitted, output_of, name, dataset, tmp_path):
-        bench, folder = submitted
-        output_of(*bench.arguments("publish"))
+    def test_a_reported_row_changes_no_number_sentence_or_picture(self, submitted_to_board, name, dataset, tmp_path):
+        bench, folder = submitted_to_board
         home, suite, before = folder.parents[1], str(bench.folder / "tiny.yaml"), join(folder.parents[1]).records
         changes = {"dataset": dataset, "attack": "dp_audit", "secrets": ["an invented heading"]}
         shutil.move(folder, tmp_path / "mine")
@@ -302,9 +289,8 @@ class TestHostile:
         [({}, True), ({"threat": "words", "secrets": ()}, False)],
         ids=["of the dataset", "words depend on the victim"],
     )
-    def test_it_says_of_a_dataset_what_the_board_says(self, submitted, output_of, other, is_refused):
-        bench, folder = submitted
-        output_of(*bench.arguments("publish"))
+    def test_it_says_of_a_dataset_what_the_board_says(self, submitted_to_board, other, is_refused):
+        _, folder = submitted_to_board
 
         def change(record):
             metrics = [
@@ -334,9 +320,8 @@ class TestHostile:
             ({"seed": 77}, r"seeds \[77\]; allowed: those of the leaderboard's rows on letters, as \[0, 1\]"),
         ],
     )
-    def test_it_is_not_named_as_the_boards_and_has_its_seeds(self, submitted, output_of, change, reason):
-        bench, folder = submitted
-        output_of(*bench.arguments("publish"))
+    def test_it_is_not_named_as_the_boards_and_has_its_seeds(self, submitted_to_board, change, reason):
+        _, folder = submitted_to_board
         home = folder.parents[1]
         table = re.sub("^letters,", "Letters,", (home / "leaderboard.csv").read_text(), flags=re.MULTILINE)
         (home / "leaderboard.csv").write_text(table.replace("Letters,hashed,", "Letters,Hashed,"))
@@ -344,9 +329,8 @@ class TestHostile:
         with pytest.raises(RequestError, match=reason):
             join(home)
 
-    def test_a_label_that_is_a_displayed_name_of_the_same_plugin_takes_the_name_away(self, submitted, output_of):
-        bench, folder = submitted
-        output_of(*bench.arguments("publish"))
+    def test_a_label_that_is_a_displayed_name_of_the_same_plugin_takes_the_name_away(self, submitted_to_board):
+        _, folder = submitted_to_board
         home = folder.parents[1]
         table = (home / "leaderboard.csv").read_text()
         (home / "leaderboard.csv").write_text(table.replace("letters,hashed (noise=0.05),", "letters,hashed,"))
@@ -419,19 +403,17 @@ class TestHostile:
         verify(folder, "--cells", 8)
         assert states(folder.parents[1]) == {"verified"}
 
-    def test_a_reported_attack_says_nothing_of_a_victim_of_another_submission(self, submitted, verify):
-        _, folder = submitted
-        verify(folder, "--cells", 8)
-        before = computed(folder.parents[1])
+    def test_a_reported_attack_says_nothing_of_a_victim_of_another_submission(self, verified):
+        before = computed(verified.parents[1])
         assert before
-        other = folder.with_name("aaa")
-        shutil.copytree(folder, other)
+        other = verified.with_name("aaa")
+        shutil.copytree(verified, other)
         made = [
             (dataclasses.replace(record, attack="dp_audit", key=f"{number:064x}"), costs)
-            for number, (record, costs) in enumerate(entries(folder))
+            for number, (record, costs) in enumerate(entries(verified))
         ]
         (other / PUBLISHED).write_bytes(pack(made))
-        assert computed(folder.parents[1]) == before
+        assert computed(verified.parents[1]) == before
 
     @pytest.mark.parametrize("content", [None, "[]", "{", '{"plugins": [1]}', '{"plugins": {"a": 1}}'])
     def test_a_damaged_submission_is_one_line(self, submitted, content):
@@ -442,9 +424,8 @@ class TestHostile:
         with pytest.raises(RequestError, match=r"mine/submission.json: missing or damaged; `publish --submit` writes"):
             join(folder.parents[1])
 
-    def test_a_board_is_read_from_inside_its_folder(self, submitted, output_of, monkeypatch):
-        bench, folder = submitted
-        output_of(*bench.arguments("publish"))
+    def test_a_board_is_read_from_inside_its_folder(self, submitted_to_board, monkeypatch):
+        _, folder = submitted_to_board
         home = folder.parents[1]
         expected = join(home)
         monkeypatch.chdir(home)
@@ -468,9 +449,8 @@ class TestHostile:
             join(folder.parents[1])
 
     @pytest.mark.parametrize("key", ["gold: hashed", "queries: [garden]"])
-    def test_another_gold_model_or_other_queries_are_refused(self, submitted, output_of, key):
-        bench, folder = submitted
-        output_of(*bench.arguments("publish"))
+    def test_another_gold_model_or_other_queries_are_refused(self, submitted_to_board, key):
+        _, folder = submitted_to_board
         assert join(folder.parents[1])
         with (folder / "suite.yaml").open("a") as file:
             file.write(f"{key}\n")

@@ -39,11 +39,17 @@ def test_a_plugin_without_a_revision_is_not_published(bench, output_of, refusal)
     refusal(*bench.arguments("publish", "--only", "attack=ridge"))  # the run folder has records of `mine`
 
 
+@pytest.fixture(scope="module")
+def published_once(finished, call_once, tmp_path_factory):
+    bench = finished.copy(tmp_path_factory.mktemp("published"))
+    call_once(*bench.arguments("publish"))
+    return bench
+
+
 @pytest.fixture
-def published(copied, output_of):
+def published(published_once, tmp_path):
     """Return a copy of the finished bench with published tables."""
-    output_of(*copied.arguments("publish"))
-    return copied
+    return published_once.copy(tmp_path)
 
 
 def test_a_finished_run_is_published_in_a_folder_named_after_its_suite(published):
@@ -55,6 +61,21 @@ def test_a_finished_run_is_published_in_a_folder_named_after_its_suite(published
     lines = [json.loads(line) for line in published_lines(published.folder / "tiny")]
     assert lines
     assert all(line["sentences"] == [] for line in lines)  # no text of the corpus is published
+
+
+@pytest.fixture(scope="module")
+def two_cells_once(call_once, tmp_path_factory):
+    bench = Bench(tmp_path_factory.mktemp("two_cells"))
+    bench.suite(seeds=[0, 1])
+    for command in ("run", "publish"):
+        call_once(*bench.arguments(command))
+    return bench
+
+
+@pytest.fixture
+def two_cells(two_cells_once, tmp_path):
+    """Return a bench with two published cells."""
+    return two_cells_once.copy(tmp_path)
 
 
 class TestVerify:
@@ -80,9 +101,9 @@ class TestVerify:
         ],
         ids=["changed number", "removed row", "added row"],
     )
-    def test_a_changed_score_differs(self, change, remark, published, output_of):
-        tamper(published.folder / "tiny", of_score(change))
-        out = output_of(*published.arguments("verify", "--cells", 8), status=1)
+    def test_a_changed_score_differs(self, change, remark, two_cells, output_of):
+        tamper(two_cells.folder / "tiny", of_score(change))
+        out = output_of(*two_cells.arguments("verify", "--cells", 2), status=1)
         (line,) = [line for line in out.splitlines() if line.startswith("DIFFERS")]
         assert "letters / hashed / ridge / seed 1" in line
         assert remark in line
@@ -100,51 +121,51 @@ class TestVerify:
         ],
         ids=lambda part: part if isinstance(part, str) else "",
     )
-    def test_a_record_that_differs_in_another_field_differs(self, change, remark, published, output_of):
-        home = published.folder / "tiny"
+    def test_a_record_that_differs_in_another_field_differs(self, change, remark, two_cells, output_of):
+        home = two_cells.folder / "tiny"
         entries = published_entries(home)
         number = next(i for i, (r, _) in enumerate(entries) if (r.attack, r.seed) == ("ridge", 1))
         entries[number] = (dataclasses.replace(entries[number][0], **change), entries[number][1])
         (home / PUBLISHED).write_bytes(pack(entries))
-        out = output_of(*published.arguments("verify", "--cells", 8), status=1)
+        out = output_of(*two_cells.arguments("verify", "--cells", 2), status=1)
         (line,) = [line for line in out.splitlines() if line.startswith("DIFFERS")]
         assert remark in line
 
     @pytest.mark.parametrize("change", ["n", "status"])
-    def test_a_record_that_differs_in_a_metrics_size_or_remark_differs(self, change, published, output_of):
+    def test_a_record_that_differs_in_a_metrics_size_or_remark_differs(self, change, two_cells, output_of):
         changed = {"n": 10_000} if change == "n" else {"status": "sure"}
-        tamper(published.folder / "tiny", of_score(lambda score: [dataclasses.replace(score, **changed)]))
-        out = output_of(*published.arguments("verify", "--cells", 8), status=1)
+        tamper(two_cells.folder / "tiny", of_score(lambda score: [dataclasses.replace(score, **changed)]))
+        out = output_of(*two_cells.arguments("verify", "--cells", 2), status=1)
         assert "other sizes or remarks of metrics" in out
 
     @pytest.mark.parametrize("part", ["value", "low", "high"])
-    def test_each_end_of_an_interval_counts(self, part, published, output_of):
+    def test_each_end_of_an_interval_counts(self, part, two_cells, output_of):
         """Only the changed end differs, by a thousandth."""
 
         def change(score):
             return [dataclasses.replace(score, **{part: getattr(score, part) + 0.001})]
 
-        tamper(published.folder / "tiny", of_score(change))
-        assert f"0.001000 in attack_score {part}" in output_of(*published.arguments("verify", "--cells", 8), status=1)
+        tamper(two_cells.folder / "tiny", of_score(change))
+        assert f"0.001000 in attack_score {part}" in output_of(*two_cells.arguments("verify", "--cells", 2), status=1)
 
     @pytest.mark.parametrize(("headline", "agrees"), [(0.04, True), (-0.04, True), (0.06, False)])
     def test_headlines_of_different_devices_are_compared_within_a_tolerance(
-        self, headline, agrees, published, output_of
+        self, headline, agrees, two_cells, output_of
     ):
         def shift(metric):
             other = 0.03 if max(metric.value or 0, metric.high or 0) < 0.97 else -0.03
             return [raised(metric, headline if metric.name == "attack_score" else other)]
 
-        tamper(published.folder / "tiny", shift, "NVIDIA H100")
-        out = output_of(*published.arguments("verify", "--cells", 8), status=0 if agrees else 1)
+        tamper(two_cells.folder / "tiny", shift, "NVIDIA H100")
+        out = output_of(*two_cells.arguments("verify", "--cells", 2), status=0 if agrees else 1)
         (line,) = [line for line in out.splitlines() if "H100" in line]
         assert line.startswith("agrees: letters" if agrees else "DIFFERS: letters")
         assert f"difference {abs(headline):.6f} in attack_score" in line
         assert line.endswith("(published from NVIDIA H100, cpu, computed on cpu: headlines alone, within 0.05)")
         tamper(
-            published.folder / "tiny", of_score(lambda score: [raised(score, -headline)])
+            two_cells.folder / "tiny", of_score(lambda score: [raised(score, -headline)])
         )  # only the other metrics stay shifted
-        output_of(*published.arguments("verify", "--cells", 8), status=1)
+        output_of(*two_cells.arguments("verify", "--cells", 2), status=1)
 
 
 class TestReuse:

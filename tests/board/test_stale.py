@@ -139,12 +139,10 @@ def test_a_wrong_suite_is_reported_as_a_problem(boards, rewritten, records):
     assert "no victim is named 'lsttm'" in state.problem
 
 
-def test_submissions_of_other_revisions_than_the_boards_are_listed(submitted, verify):
-    _, folder = submitted
-    home = folder.parents[1]
-    shutil.copy(folder / "suite.yaml", home)
-    verify(folder, "--cells", 8)
-    sent = published_entries(folder)
+def test_submissions_of_other_revisions_than_the_boards_are_listed(verified):
+    home = verified.parents[1]
+    shutil.copy(verified / "suite.yaml", home)
+    sent = published_entries(verified)
     attack = sent[0][0].attack
     assert {record.revisions["stage FIT"] for record, _ in sent} == {revisions.FIT}
 

@@ -130,22 +130,18 @@ def test_verified_cells_stay_verified(submitted, verify):
     assert counts[-1] > 2
 
 
-def test_records_changed_after_verification_are_self_reported_and_differ(submitted, verify):
-    _, folder = submitted
-    verify(folder, "--cells", 8)
-    lower_a_score(folder)
-    assert states(folder) == {"self-reported"}
-    assert "DIFFERS: letters / hashed / ridge / seed 1" in verify(folder, "--cells", 8, status=1)
-    assert not any(path.exists() for path in verified_files(folder))
+def test_records_changed_after_verification_are_self_reported_and_differ(verified, verify):
+    lower_a_score(verified)
+    assert states(verified) == {"self-reported"}
+    assert "DIFFERS: letters / hashed / ridge / seed 1" in verify(verified, "--cells", 8, status=1)
+    assert not any(path.exists() for path in verified_files(verified))
 
 
-def test_another_plugin_than_the_verified_one_makes_rows_self_reported(submitted, verify):
-    _, folder = submitted
-    verify(folder, "--cells", 8)
-    assert states(folder) == {"verified"}
-    with (folder / "plugins" / "ridge.py").open("a") as file:
+def test_another_plugin_than_the_verified_one_makes_rows_self_reported(verified):
+    assert states(verified) == {"verified"}
+    with (verified / "plugins" / "ridge.py").open("a") as file:
         file.write("# another line\n")
-    assert states(folder) == {"self-reported"}
+    assert states(verified) == {"self-reported"}
 
 
 def test_rows_that_the_board_published_itself_are_verified(submitted, output_of):
