@@ -141,7 +141,7 @@ class TestDpnr:
         ],
     )
     def test_verdicts(self, options, expected, reviews):
-        metrics, result = audited(dpnr(**options), reviews, pairs="corners", budget=1_280_000)
+        metrics, result = audited(dpnr(**options), reviews, pairs="corners", budget=320_000)
         assert verdict(result.claim.epsilon, result.claim.proved, metrics["attack_score"].value) == expected
 
     def test_sentences_that_differ_in_one_word(self, reviews):
