@@ -279,7 +279,7 @@ class TestGrowingParts:
 
     def test_the_name_says_who_learned_from_a_part(self, monkeypatch):
         monkeypatch.setattr(ensemble, "SMALLEST_PART", 50)
-        view, *_ = world(linear, [GENDER], sizes=(3_200, 400, 1_000))
+        view, *_ = world(linear, [GENDER], sizes=(800, 200, 10))
         attacker = ensemble.train_ensemble(Trainer(task_of(view)), plain_scalings(view.vectors))
         stopped = [member for member in attacker.members if member.texts < max(m.texts for m in attacker.members)]
         assert stopped
@@ -306,7 +306,7 @@ class TestGrowingParts:
         assert not np.array_equal(part.scores["gender"], whole.scores["gender"])
 
     def test_cores_change_nothing(self):
-        view, vectors, _ = world(linear, [GENDER])
+        view, vectors, _ = world(linear, [GENDER], sizes=(100, 50, 80))
         answers = []
         for cores in (1, 4):
             with lent(cores):
