@@ -214,10 +214,10 @@ class TestHiddenWord:
         inner = CubeRelease(2, 2.0, calibration="l1")
         hidden = HiddenWordRelease(inner, 0.5)
         assert hidden.epsilon == pytest.approx(math.log(0.5 * math.exp(2) + 0.5))
-        bounds = [audit(hidden, corners(2), rng(seed), draws_per_input=100_000).epsilon for seed in range(3)]
+        bounds = [audit(hidden, corners(2), rng(seed), draws_per_input=60_000).epsilon for seed in range(3)]
         assert max(bounds) <= hidden.epsilon  # at 95 % each
         assert np.median(bounds) > 0.9 * hidden.epsilon
-        assert audit(inner, corners(2), rng(), draws_per_input=100_000).epsilon > hidden.epsilon
+        assert audit(inner, corners(2), rng(), draws_per_input=60_000).epsilon > hidden.epsilon
 
     def test_the_share_of_hidden_rows(self):
         hidden = HiddenWordRelease(CubeRelease(1, 1e6, calibration="l1"), 0.3)
