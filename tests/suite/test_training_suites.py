@@ -173,9 +173,10 @@ def test_numeric_targets_are_predicted_better_than_by_their_mean(bench, command_
 
 class TestResuming:
     def planned(self, bench):
-        bench.suite(
-            datasets=[REVIEWS], victims=[{"dp_word2vec": PRIVATE}], attacks=["nearest_neighbour"], text_classifier=False
-        )
+        listed = bench.folder / "words.txt"
+        listed.write_text("the\nwas\nand\nof\nto\na")  # a public vocabulary: the budget is quickly computed
+        victim = {"dp_word2vec": PRIVATE | {"vocabulary": str(listed)}}
+        bench.suite(datasets=[REVIEWS], victims=[victim], attacks=["nearest_neighbour"], text_classifier=False)
         registry = Registry(())
         suite = load_suite(str(bench.folder / "tiny.yaml"), registry)
         (job,) = plan(suite, suite.cells(), Identities())
