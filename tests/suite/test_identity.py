@@ -35,8 +35,13 @@ def jobs(bench):
 
 @pytest.fixture
 def keys(jobs):
-    """Return the keys of a suite's first cell."""
-    return lambda **content: {name: getattr(jobs(**content)[0], name) for name in KEYS}
+    """Return a function that returns the keys of a suite's first cell."""
+
+    def planned(**content):
+        job = jobs(**content)[0]
+        return {name: getattr(job, name) for name in KEYS}
+
+    return planned
 
 
 @pytest.fixture
