@@ -114,7 +114,8 @@ class Workers:
             thread.join(max(0.0, end - time.monotonic()))
         self._ended = True
         with contextlib.suppress(OSError, EOFError):
-            Client(self._listener.address, authkey=self._key).close()  # wakes the thread of `_accept`
+            # wakes the thread of `_accept`; without a key, since the thread may have ended and would not answer
+            Client(self._listener.address).close()
         self._listener.close()
 
     def start(self, batch: Sequence[Task]) -> Any:

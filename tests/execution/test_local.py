@@ -3,10 +3,11 @@
 import contextlib
 import errno
 import json
-import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import sys
+import threading
 import time
 from functools import partial
 
@@ -242,3 +243,14 @@ def test_processes_without_room_to_start_stop_the_run_with_one_line(part, monkey
     line = r"^processes cannot be started \(OSError: \[Errno 28\] No space left on device\); finished work is kept"
     with pytest.raises(StopRun, match=line):
         run_all(Local(1), [Task("task", answer, (1,))])
+
+
+def test_the_end_waits_for_no_thread_that_has_ended():
+    """The last worker connects when the run ends: then the thread that accepts workers ends with it."""
+    workers = local.Workers(1, lambda *event: None)
+    workers._ended = True
+    multiprocessing.connection.Client(workers._listener.address, authkey=workers._key).close()
+    ending = threading.Thread(target=workers.__exit__, args=(None,), daemon=True)
+    ending.start()
+    ending.join(timeout=10)
+    assert not ending.is_alive()
