@@ -106,8 +106,8 @@ class Table(Dataset):
         """Read, check and divide the rows.
 
         Raises:
-            RequestError: a file or column is missing, rows are bad, ids are repeated, or a secret has one value only or
-                many numbers without bins.
+            RequestError: a file or column is missing, rows are bad, ids are repeated, or a secret has one value only,
+                many numbers without bins, or no value that is in both train and test.
         """
         import pandas as pd
 
@@ -147,6 +147,10 @@ class Table(Dataset):
         if self.user and self.numbers:
             _check_numbers(whole, self.numbers, self.path)
         splits = self._splits(whole)
+        for secret in self.secrets:
+            if splits["train"][secret].isin(splits["test"][secret]).sum() == 0:
+                reason = "none of its values is in both train and test, so no attack could guess it"
+                raise RequestError(f"{self.path}: the secret {secret!r}: {reason}; leave it out")
         copies = len(whole) - count_rows(splits)
         checks = {"source_rows": first_row, "dropped_rows": dropped, "dropped_copies": copies}
         return build_corpus("table", splits, secrets, labels, checks, numeric_targets=self.numbers)

@@ -43,6 +43,8 @@ from leakboard.suite.suites import Suite
 
 SUITE, SUBMITTED, REQUIREMENTS = "suite.yaml", "submission.json", "requirements.txt"
 NAME, FILE_OF_PLUGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*"), re.compile(r"plugins/[A-Za-z0-9_]+\.py")
+MAX_LINE = 200
+"""Largest length of a line of a submitted plugin (characters)."""
 PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.!+_-]*")
 
 
@@ -278,13 +280,21 @@ def _require_plain(path: Path) -> None:
     if encoding != "utf-8":
         raise RequestError(f"{path}: {encoding}; allowed: UTF-8, and no declaration of another encoding")
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
-        if hidden := next((c for c in line if c != "\t" and unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")), None):
+        if hidden := next((c for c in line if c != "\t" and _is_hidden(c)), None):
             raise RequestError(f"{path}: line {number}: the invisible character {hidden!a}; allowed: visible ones")
+        if len(line) > MAX_LINE:  # a reader may not see its end
+            raise RequestError(f"{path}: line {number}: {len(line)} characters; allowed: {MAX_LINE}")
     for token in _tokens(path, text):
         is_shown = token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.string[0] in "rR'\"")
         if not token.string.isascii() and not is_shown:
             place = f"{path}: line {token.start[0]}: {token.string!a}"
             raise RequestError(f"{place}; allowed: characters beyond ASCII in comments and plain strings alone")
+
+
+def _is_hidden(character: str) -> bool:
+    is_blank = character in "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+    is_variation_selector = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+    return is_blank or is_variation_selector or unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp")
 
 
 def _tokens(path: Path, text: str) -> list[tokenize.TokenInfo]:

@@ -234,6 +234,14 @@ def test_a_secret_of_one_value_is_refused(tmp_path, option):
         Table(path=path, **{option: ("s",)}).load()
 
 
+def test_a_secret_whose_values_are_never_in_train_and_test_is_refused(tmp_path):
+    """The author is such a secret if no author is in two splits."""
+    path = write(tmp_path / "a.csv", [{"text": f"t{i}", "author": f"u{i % 12}"} for i in range(120)])
+    assert Table(path=path, secrets=("author",)).load().secrets
+    with pytest.raises(RequestError, match=r"a.csv: the secret 'author': none of its values is in both train and test"):
+        Table(path=path, secrets=("author",), user="author").load()
+
+
 def test_every_text_has_its_id(tmp_path):
     write(tmp_path / "a.csv", [{"text": f"t{i}", "key": 100 + i} for i in range(20)])
     write(tmp_path / "b.csv", [{"text": f"t{i}", "key": f"new {i}"} for i in range(20, 30)])
@@ -352,7 +360,7 @@ class TestDocuments:
 
 def test_users_that_differ_in_case_are_two_users(tmp_path):
     """Ids such as aB and Ab differ in case."""
-    rows = {"text": [f"text {i}" for i in range(60)], "s": ["a", "b"] * 30, "who": ["aB", "Ab", "x", "y"] * 15}
+    rows = {"text": [f"text {i}" for i in range(60)], "s": ["a", "a", "b"] * 20, "who": ["aB", "Ab", "x", "y"] * 15}
     pd.DataFrame(rows).to_csv(tmp_path / "a.csv", index=False)
     corpus = Table(path=FileName(tmp_path / "a.csv"), secrets=("s",), user="who").load()
     assert {user for part in corpus.splits.values() for user in part["user"]} == {"aB", "Ab", "x", "y"}
