@@ -80,10 +80,12 @@ def _epsilon(row: Row, key: str) -> Cell:
 
 
 def _claim(row: Row, key: str) -> Cell:
-    """Show the unit of a claim below it."""
+    """Show the unit of a claim below it, and its delta."""
     cell = _epsilon(row, key)
-    unit = row.get("privacy_unit")
-    return Cell(cell.text, cell.order, f"per {unit}" if cell.text and unit else "")
+    unit, delta = row.get("privacy_unit"), row.get("delta")
+    below = [f"per {unit}"] if unit else []
+    below += [f"delta {delta:.4g}"] if delta else []
+    return Cell(cell.text, cell.order, ", ".join(below) if cell.text else "")
 
 
 def _bound(row: Row, key: str) -> Cell:

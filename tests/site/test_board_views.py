@@ -127,6 +127,12 @@ def test_audits_alone_are_a_view_with_the_epsilons_of_one_release(view):
     assert [row[name] for name in names] == [1.0, 2.0, "unproven", "word"]
 
 
+@pytest.mark.parametrize(("delta", "below"), [(0.0, "per word"), (1e-5, "per word, delta 1e-05")])
+def test_a_claim_shows_its_unit_and_delta(delta, below):
+    row = {"epsilon_claimed": 1.0, "privacy_unit": "word", "delta": delta}
+    assert RENDERERS["claim"](row, "epsilon_claimed").small == below
+
+
 def test_secrets_of_a_victim_are_means_over_seeds(board):
     (row,) = secret_rows(board(record("a", privacy=0.4), record("a", seed=1, privacy=0.2)), "data", "a")
     assert (row["secret"], row["attack_accuracy"]) == ("gender", pytest.approx(0.7))
