@@ -1,4 +1,7 @@
-"""Choose the device of torch (`docs/scale.md` has a table of what computes on a GPU)."""
+"""Put a process on the device that its run has chosen (`leakboard.pipeline.schedule.chosen_device`).
+
+`docs/scale.md` has a table of what computes on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def use(kind: DeviceKind) -> None:
 
 
 def choose_card(number: int) -> None:
-    """Choose the CUDA device of this process by its number, from 0."""
+    """Remember which CUDA device a later `use` chooses: its number, from 0."""
     global _card
     _card = number
 

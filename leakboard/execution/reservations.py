@@ -39,7 +39,8 @@ class Reservation:
     A run gives a task to one worker at a time. If a worker finds a reservation of its own run, an earlier worker died
     and left it. So it counts as abandoned.
 
-    In `pipeline.shared`, living workers of one run compete. There each request has a new random text instead.
+    In `pipeline.shared`, living workers of one run compete. So each `Reservation` there has a random text here, and no
+    living worker's reservation counts as abandoned.
     """
 
     @contextmanager

@@ -44,7 +44,7 @@ class Slurm:
 
 
 class SlurmBatches(RemoteBatches):
-    """The machines on which Slurm runs jobs.
+    """Submits each batch as one job of Slurm.
 
     Args:
         executors: two of submitit, for tasks without and with a GPU.

@@ -1,4 +1,4 @@
-"""Compute lower bounds on epsilon from the counts of audits, and verdicts on claims."""
+"""Turn the counts of audits into metrics, by the bounds of `leakboard.privacy.auditing`; give verdicts on claims."""
 
 from __future__ import annotations
 
@@ -122,7 +122,9 @@ def rounded_down(bound: float, digits: int = 3) -> str:
 
 
 def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = ERROR) -> float | None:
-    """Return the largest bound of several audits of one claim that holds with probability 1 - ``error`` for all.
+    """Return the largest of the bounds of several audits of one claim.
+
+    With probability 1 - ``error``, all these bounds hold.
 
     Each audit gets an equal share of the error (Bonferroni), so the largest bound may be taken.
 

@@ -15,7 +15,7 @@ class Values:
 
     low: float
     high: float
-    """Infinity is allowed if it is the end."""
+    """A metric may be infinite only if the end of its range is."""
     are_whole: bool = False
     """Whether only whole numbers are allowed."""
 
@@ -35,7 +35,7 @@ COUNTS = Values(0, 1e15, are_whole=True)
 CANARIES, GROUPS, TRIES = (Values(1, most, are_whole=True) for most in (1e6, 1e4, 100))
 """How many canaries there are, how many units one canary has, and how many values of `canary_guesses` were tried.
 
-The time of a bound grows with them.
+They are limited, since a bound takes longer the larger they are.
 """
 
 
@@ -84,7 +84,7 @@ METRICS: Mapping[str, MetricEntry] = {
         listed="",
     ),
     "privacy_label": MetricEntry(
-        "1 - the score of guessing for each text the best constant of the train texts with its task label.",
+        "1 - the score of guesses from the task label alone: the best constant for the train texts of the same label.",
         listed="page",
     ),
     "privacy_text_classifier": MetricEntry(

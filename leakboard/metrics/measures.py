@@ -95,7 +95,7 @@ def _interval(numerator: bytes, denominator: bytes, units: bytes | None) -> tupl
 
 
 def authors(corpus: Corpus, split: str) -> Integers | None:
-    """Return the author of each text, else its document, int64 (n,), as unit of the bootstrap; None without both."""
+    """Return the author of each text, else its document, int64 (n,), as unit of the bootstrap; else None."""
     part = corpus.splits[split]
     column = next((name for name in ("user", "document") if name in part.features), None)
     return np.unique(np.array(part[column], object), return_inverse=True)[1] if column else None

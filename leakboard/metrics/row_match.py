@@ -11,7 +11,7 @@ products of this guess with the truths of all rows have mean 0 and deviation 1. 
 answers them by permutations:
 
 - Is the mean fit larger than for vectors in random order? If no test finds this, ``rows_match`` is 0, with a warning.
-  Vectors in random order get no warning with probability at most `LEVEL`: the tests share this level (Bonferroni).
+  The probability that vectors in random order escape the warning is at most `LEVEL`; the tests share it (Bonferroni).
 - Is the fit the same all along the table? A lost row shifts all rows after it, so that only the first rows fit. If a
   test finds a change, and the rows on one side of it do not fit, ``rows_match_throughout`` is 0.
 
@@ -89,7 +89,7 @@ def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[M
     codes = {split: [corpus.column(split, name)[rows] for name in columns] for split, rows in chosen.items()}
     in_both = [len(np.intersect1d(*parts)) > 1 for parts in zip(codes["train"], codes["test"], strict=True)]
     codes = {split: list(itertools.compress(parts, in_both)) for split, parts in codes.items()}
-    if any(in_both):  # not if the author is the secret: train and test have other authors
+    if any(in_both):  # false if the author is the secret: no author is in both
         fits["classes"] = _scaled(_classes(vectors, codes))
     if corpus.has_texts:
         texts = {split: corpus.texts(split) for split in chosen}

@@ -106,7 +106,9 @@ def _constant(corpus: Corpus, secrets: Sequence[Secret]) -> Codes:
 def _privacy_without_vectors(
     corpus: Corpus, secrets: Sequence[Secret], text_guesses: Codes | None, variable: str = ""
 ) -> list[Metric]:
-    """Return the privacy that guesses without the vectors leave to these secrets together; the constant comes first.
+    """Return 1 - the score of each guess without the vectors, for these secrets together.
+
+    The best constant comes first.
 
     Args:
         corpus: has train and test.

@@ -89,7 +89,7 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
 
 
 def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, streams: Streams) -> bool:
-    """Return whether two publications of the same texts are equal, so that an attacker can subtract the noise.
+    """Return whether two publications of the same texts are equal. Then their noise is no secret.
 
     False if all rows of a publication are the same.
     """

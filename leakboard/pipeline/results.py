@@ -104,7 +104,7 @@ class Results:
     def _costs_in(self, folder: Path) -> list[dict[str, Any]] | None:
         costs = checked_costs(folder)
         for cost in costs or ():
-            if "environment" in cost:  # cells share it: it is long
+            if "environment" in cost:  # one copy in memory: it is long, and most cells have the same
                 text = json.dumps(cost["environment"], sort_keys=True)
                 cost["environment"] = self._environments.setdefault(text, cost["environment"])
         return costs

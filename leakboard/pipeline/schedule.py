@@ -76,7 +76,7 @@ class Schedule:
             (job.victim_key, "publish", f"{dataset} / {victim} / seed {cell.seed}", publish_victim, cell.victim.label),
         ]
         after = self._load(job, cell.source.corpus, job.corpus_key)
-        # the attack needs both publications, but `Task.after` names one task,
+        # the attack also reads what the model of the suite's `gold` publishes, but `Task.after` names one task,
         # so the chain is publish gold, fit, publish, attack
         if gold and gold.victim_key != job.victim_key:
             after = self._publish(gold)

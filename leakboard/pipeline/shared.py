@@ -63,7 +63,7 @@ class Shared:
         return guesses
 
     def arrays(self) -> AbstractContextManager[None]:
-        """Let a stage share arrays with other stages: those that it computes from all texts of a split."""
+        """Let a stage share with other stages the arrays that it computes from all texts of a split."""
         return sharing(Sharing(self._array, lru_cache(self._texts)))
 
     def _array(self, kind: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
