@@ -72,7 +72,7 @@ class TaskQueue:
     """The tasks that have not begun, in the order of `take`.
 
     Tasks without a predecessor come first. Then the followers of the task that ended last, then the other followers.
-    A task that was put back comes before all others of its sort (with or without a predecessor).
+    A task that is put back goes to the front of its sort (with or without a predecessor).
     """
 
     def __init__(self, tasks: Iterable[Task]):

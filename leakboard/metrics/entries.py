@@ -1,4 +1,4 @@
-"""Declare every metric of ``cells.csv`` once: what it measures, what pages call it, and where it is listed."""
+"""Declare LeakBoard's metrics of ``cells.csv`` once: what it measures, what pages call it, and where it is listed."""
 
 from __future__ import annotations
 
@@ -245,4 +245,4 @@ METRICS: Mapping[str, MetricEntry] = {
         of="victim",
     ),
 }
-"""Every metric of ``cells.csv``, by name."""
+"""LeakBoard's metrics of ``cells.csv``, by name; those of threats in plugin files need no entry."""

@@ -20,9 +20,9 @@ NEAR = 0.3
 MAX_ROWS = 2_000
 """Largest number of vectors of test that are compared with all of train."""
 MAX_NUMBERS = 2_000_000
-"""Each of the two sets of random vectors holds about this many numbers at most."""
+"""Largest number of coordinates, about, in each of two sets of random vectors. Comparing them shows usual distances."""
 ONE_DIRECTION = 0.001
-"""A radius below this is a rounding error of float32: a twentieth of train has the direction of the vector."""
+"""Smallest radius of the nearest 5 % of train. A smaller one is a rounding error: these 5 % have the same direction."""
 BLOCK = 65_536
 """Number of vectors of train that are centred at once."""
 SAMPLE = 1_000
@@ -34,7 +34,7 @@ def near_copy_metrics(documents: Mapping[str, Floats]) -> list[Metric]:
 
     Vectors are centred on the mean of train. Their directions are compared twice: as they are, and standardised, since
     attacks use both. Each distance is divided by the radius that contains the nearest 5 % of train. A vector is a near
-    copy if its relative distance fulfils two conditions:
+    copy if, in at least one comparison, its relative distance fulfils both conditions:
 
     - The distance is less than `NEAR`.
     - The distance is below the 0.1 % quantile of random vectors. In few dimensions unrelated vectors are near each

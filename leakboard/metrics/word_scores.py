@@ -43,7 +43,7 @@ class RecoveredSentence:
     words_right: int
     words: int
     similarity: float | None
-    """Mean cosine of the first candidates; None without candidates, and for attacks on whole texts."""
+    """Mean cosine of the first candidates; None if no word has a vector, and for attacks on whole texts."""
 
 
 def word_metrics(

@@ -22,7 +22,7 @@ MAX_TEXT = 100_000
 """Largest length of a text in a record (characters)."""
 
 
-# Messages say what is allowed: `explain` puts "VALUE is not allowed" before them.
+# These messages say what is allowed: `explain` puts "VALUE is not allowed" before them.
 
 
 def _plain(text: str) -> str:
