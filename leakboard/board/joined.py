@@ -209,9 +209,11 @@ def _own_plugins() -> set[str]:
 
 
 def _refuse_plugins(
-    folder: Path, records: Iterable[Record], known: dict[str, tuple[Path, str]], ours: set[str]
+    folder: Path, records: Sequence[Record], known: dict[str, tuple[Path, str]], ours: set[str]
 ) -> None:
     """Refuse plugins that a submission does not list, lists elsewhere, or that another submission has with other code.
+
+    Packages of plugins that no record uses are refused, too: they would be installed.
 
     Labels name a plugin, not its code: results of two plugins of one name would be taken for those of one. ``--plugin``
     names a plugin after its file, so no other file is the plugin's code.
@@ -223,6 +225,8 @@ def _refuse_plugins(
         ours: names of the plugins of LeakBoard.
     """
     plugins = plugins_of(folder)
+    named = {f"{kind}s/{getattr(record, kind).partition('(')[0]}" for record in records for kind in KINDS}
+    used = named.union(*(record.code for record in records))
     for name, place in plugins.items():
         file = f"plugins/{name.rpartition('/')[2]}.py"
         code = file_checksum(folder / file) if (folder / file).is_file() else place
@@ -231,14 +235,13 @@ def _refuse_plugins(
         if place != file and not PACKAGE.fullmatch(place):
             allowed = f"{file!r}, or a package as 'name==version'"
             raise RequestError(f"{folder / SUBMITTED}: {name!r} is in {place!r}; allowed: {allowed}")
+        if place != file and name not in used:
+            raise RequestError(f"{folder / SUBMITTED}: plugins: {name}; allowed: packages of plugins of its records")
         other, its_code = known.setdefault(name.casefold(), (folder, code))
         if code != its_code:
             raise RequestError(f"{folder / SUBMITTED}: {name!r} is another plugin of {other.name}; rename it")
-    listed = plugins.keys() | ours
-    for record in records:
-        for kind in KINDS:
-            if (name := f"{kind}s/{getattr(record, kind).partition('(')[0]}") not in listed:
-                raise RequestError(f"{folder / SUBMITTED}: {name!r} is neither of LeakBoard nor among its plugins")
+    if unlisted := sorted(named - plugins.keys() - ours):
+        raise RequestError(f"{folder / SUBMITTED}: {unlisted[0]!r} is neither of LeakBoard nor among its plugins")
 
 
 def _refuse_taken_names(folder: Path, records: Iterable[Record], names: Names) -> None:

@@ -36,7 +36,6 @@ from leakboard.pipeline.records import PUBLISHED, SUBMISSIONS, Entry, Record, pa
 from leakboard.pipeline.runner import Run
 from leakboard.store import file_checksum, write_file
 from leakboard.suite.files import FileName
-from leakboard.suite.names import KINDS
 from leakboard.suite.plan import Job
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
@@ -247,21 +246,11 @@ def require_own_files(home: Path) -> None:
             )
         if path.suffix == ".py":
             _require_plain(path)
-    plugins = plugins_of(home)
-    packages = {place for place in plugins.values() if PACKAGE.fullmatch(place)}
-    if packages and (unused := sorted(set(plugins) - _used_plugins(home))):
-        raise RequestError(f"{home / SUBMITTED}: plugins: {unused[0]}; allowed: plugins of its records")
+    packages = {place for place in plugins_of(home).values() if PACKAGE.fullmatch(place)}
     given = {*(home / REQUIREMENTS).read_text("utf-8").splitlines()} if (home / REQUIREMENTS).is_file() else set()
     if wrong := sorted(given ^ packages):
         allowed = f"one line for each package in {SUBMITTED}, as 'name==version', and no other"
         raise RequestError(f"{home / REQUIREMENTS}: {wrong[0]!r}; allowed: {allowed}")
-
-
-def _used_plugins(home: Path) -> set[str]:
-    """Return the plugins of a submission's records, as ``victims/mine``."""
-    records = [record for record, _ in read_entries(home / PUBLISHED, is_foreign=True)]
-    labels = [f"{kind}s/{getattr(record, kind).partition('(')[0]}" for record in records for kind in KINDS]
-    return {*labels, *(name for record in records for name in record.code)}
 
 
 def _require_plain(path: Path) -> None:

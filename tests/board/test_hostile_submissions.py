@@ -182,7 +182,7 @@ class TestHostile:
         description["plugins"]["victims/lengths"] = "lengths==1.2"
         (folder / "submission.json").write_text(json.dumps(description))
         (folder / "requirements.txt").write_text("lengths==1.2\n")
-        with pytest.raises(RequestError, match=r"plugins: victims/lengths; allowed: plugins of its records"):
+        with pytest.raises(RequestError, match="victims/lengths; allowed: packages of plugins of its records"):
             join(folder.parents[1])
 
     @pytest.mark.parametrize("content", ["", "[1, 2]"])
