@@ -42,6 +42,8 @@ from leakboard.suite.suites import Suite
 
 SUITE, SUBMITTED, REQUIREMENTS = "suite.yaml", "submission.json", "requirements.txt"
 NAME, FILE_OF_PLUGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*"), re.compile(r"plugins/[A-Za-z0-9_]+\.py")
+PLAIN_STRING = re.compile("[rR]?['\"]")
+"""How a string begins that is neither an f-string nor bytes."""
 MAX_LINE = 200
 """Largest length of a line of a submitted plugin (characters)."""
 PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.!+_-]*")
@@ -256,7 +258,8 @@ def require_own_files(home: Path) -> None:
 def _require_plain(path: Path) -> None:
     """Refuse a plugin's file that may show other code than Python runs.
 
-    Reasons are another encoding, invisible characters, and characters beyond ASCII in names: many look like others.
+    Reasons are another encoding, invisible characters, long lines, and characters beyond ASCII in names: many look like
+    others. An f-string may have names, so it is plain ASCII, too.
 
     Raises:
         RequestError: the message names the character and its line.
@@ -274,7 +277,9 @@ def _require_plain(path: Path) -> None:
         if len(line) > MAX_LINE:  # a reader may not see its end
             raise RequestError(f"{path}: line {number}: {len(line)} characters; allowed: {MAX_LINE}")
     for token in _tokens(path, text):
-        is_shown = token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.string[0] in "rR'\"")
+        is_shown = token.type == tokenize.COMMENT or (
+            token.type == tokenize.STRING and PLAIN_STRING.match(token.string)
+        )
         if not token.string.isascii() and not is_shown:
             place = f"{path}: line {token.start[0]}: {token.string!a}"
             raise RequestError(f"{place}; allowed: characters beyond ASCII in comments and plain strings alone")

@@ -147,6 +147,8 @@ class TestHostile:
             (b"a = 1" + b" " * 300 + b"; b = 2", "line 1: 312 characters; allowed: 200"),
             ("n\u043eise = 0".encode(), r"line 1: 'n\\u043eise'; allowed: characters beyond ASCII in comments"),
             ("f'{n\u043eise}'".encode(), "line 1: .*; allowed: characters beyond ASCII in comments"),
+            ("rf'{n\u043eise}'".encode(), "line 1: .*; allowed: characters beyond ASCII in comments"),
+            ("NAME = r'\u00e9'".encode(), None),
             (b"if (", "no Python"),
             ("NAME = 'Andr\u00e9'  # \u00fc".encode(), None),
             (b"# \xff", "another encoding; allowed: UTF-8"),
