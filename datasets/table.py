@@ -148,7 +148,7 @@ class Table(Dataset):
             _check_numbers(whole, self.numbers, self.path)
         splits = self._splits(whole)
         for secret in self.secrets:
-            if splits["train"][secret].isin(splits["test"][secret]).sum() == 0:
+            if not splits["train"][secret].isin(splits["test"][secret]).any():
                 reason = "none of its values is in both train and test, so no attack could guess it"
                 raise RequestError(f"{self.path}: the secret {secret!r}: {reason}; leave it out")
         copies = len(whole) - count_rows(splits)

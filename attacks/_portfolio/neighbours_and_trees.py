@@ -30,8 +30,6 @@ TREES = 100
 """Number of trees in a forest; retraining with dev adds a second forest of this size."""
 MAX_LEAF_NUMBERS = 50_000_000
 """Largest number of values in the leaves of a forest: 400 MB."""
-MIN_VOTE = 1 / (4 * TREES)
-"""Probability of a value without a tree's vote."""
 
 
 def fit_neighbours(task: Task) -> Trained:
@@ -114,8 +112,9 @@ def fit_trees(task: Task) -> Trained:
 
 
 def _log_votes(forests: Sequence[Scores]) -> Scores:
-    """Return the logarithms of the mean votes of forests of the same size."""
-    return {name: np.log(np.mean([votes[name] for votes in forests], axis=0).clip(MIN_VOTE)) for name in forests[0]}
+    """Return the log of the mean votes of forests of the same size; a value without a vote has a quarter of one."""
+    least = 1 / (4 * TREES)
+    return {name: np.log(np.mean([votes[name] for votes in forests], axis=0).clip(least)) for name in forests[0]}
 
 
 def _forest(task: Task, texts: KnownTexts, seed: int) -> Scorer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from io import BytesIO, StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -87,7 +87,7 @@ def evaluate(
     )
     names = list(vectors) if isinstance(vectors, Mapping) else [""]
     folder = Path(out).resolve() if out is not None else None
-    with _reserved(folder):
+    with _reserved(folder) if folder else nullcontext():
         table, files = _write(folder, matrices, frame) if folder else _in_memory(matrices, frame)
         victims = [
             {"precomputed": {"vectors": file}, **({"name": name} if name else {})}
@@ -187,21 +187,17 @@ def run_kept(suite: Mapping[str, Any], folder: Path) -> Report:
 
 
 @contextmanager
-def _reserved(folder: Path | None) -> Iterator[None]:
+def _reserved(folder: Path) -> Iterator[None]:
     """Reserve a folder for one evaluation: its files have fixed names."""
     from leakboard.execution.reservations import Reservation, ReservedError
 
-    if folder is None:
-        yield
-        return
     reservation = Reservation(folder / ".evaluate", uuid.uuid4().hex)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(reservation.held())
-        except ReservedError:
-            allowed = "one evaluation at a time; give the other one another folder"
-            raise RequestError(f"{folder}: in use by {reservation.holder() or 'another'}; allowed: {allowed}") from None
-        yield
+    try:
+        with reservation.held():
+            yield
+    except ReservedError:
+        allowed = "one evaluation at a time; give the other one another folder"
+        raise RequestError(f"{folder}: in use by {reservation.holder() or 'another'}; allowed: {allowed}") from None
 
 
 def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -> Report:

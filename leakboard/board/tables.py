@@ -105,7 +105,7 @@ def csv_field(column: Column, value: Any, row: Row) -> str:
 
     A text that a spreadsheet would take for a formula begins with an apostrophe. Lower bounds are rounded down.
     """
-    if value is None or value == "" or value != value:
+    if value is None or value != value:
         return ""
     if isinstance(value, str):
         return _text_field(value)

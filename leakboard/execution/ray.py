@@ -68,10 +68,10 @@ class Ray:
             most = max(int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"])
             if too_wide := [task.threads for task in tasks if task.threads > most]:
                 raise RequestError(f"threads: {too_wide[0]} is not allowed: no node has more than {most} cores")
-            nodes = _RayBatches(ray, listen)
+            batches = _RayBatches(ray, listen)
             # twice the cores: behind each running batch another one is queued, so no core is idle
             sent = 2 * self.cores
-            yield from drive(nodes, tasks, sent, sent, self.BATCH_SECONDS, is_done, listen, 2 * self.gpus)
+            yield from drive(batches, tasks, sent, sent, self.BATCH_SECONDS, is_done, listen, 2 * self.gpus)
         finally:
             if not self._was_open:
                 ray.shutdown()

@@ -36,11 +36,11 @@ class Slurm:
         executors = [submitit.AutoExecutor(self.folder, cluster=self.cluster) for _ in range(2)]
         for executor, gpus in zip(executors, ({}, {"gpus_per_node": 1}), strict=True):
             executor.update_parameters(**self.parameters, **gpus)
-        nodes = SlurmBatches(executors, listen)
+        batches = SlurmBatches(executors, listen)
         try:
-            yield from drive(nodes, tasks, self.jobs, sys.maxsize, self.BATCH_SECONDS, is_done, listen, sys.maxsize)
+            yield from drive(batches, tasks, self.jobs, sys.maxsize, self.BATCH_SECONDS, is_done, listen, sys.maxsize)
         finally:
-            nodes.cancel()
+            batches.cancel()
 
 
 class SlurmBatches(RemoteBatches):

@@ -10,7 +10,7 @@ import sys
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -183,12 +183,8 @@ def write_failure(folder: Path, record: Record, traceback: str) -> None:
 
 
 def _as_json(record: Record) -> dict[str, Any]:
-    content = {name: getattr(record, name) for name in _FIELDS}  # `asdict` would copy every mapping in it
-    content["metrics"] = [{name: getattr(metric, name) for name in _METRIC_FIELDS} for metric in record.metrics]
-    return {name: finite(value) for name, value in content.items()}
-
-
-_FIELDS, _METRIC_FIELDS = ([entry.name for entry in fields(cls)] for cls in (Record, Metric))
+    # `asdict` of the record would copy every mapping in it
+    return dict(finite(vars(record) | {"metrics": [asdict(metric) for metric in record.metrics]}))
 
 
 def _write(folder: Path, name: str, other: str, content: dict[str, Any]) -> None:

@@ -136,7 +136,6 @@ class TestRetraining:
 
     def test_copies_of_dev_texts_are_found_and_the_score_on_dev_is_from_before(self, monkeypatch):
         monkeypatch.setattr(neighbours_and_trees, "TREES", 100)
-        monkeypatch.setattr(neighbours_and_trees, "MIN_VOTE", 1 / 400)
         view, vectors, _ = world(noise, [GENDER], sizes=(200, 200, 10))
         attack = AttributeInference(**SMALL).fit(view, 0)
         after = attack(view.dev.vectors).scores["gender"].argmax(1)
