@@ -126,8 +126,8 @@ class FittedVictim:
     def inputs(self, texts: Texts) -> Floats | None:
         """Return the inputs of the mechanism for these texts, float (n, d) from 0 to 1; None: no mechanism, or random.
 
-        Audits compare published documents with releases of these inputs. Inputs may be random only if the claim is
-        about a word or a document.
+        Audits compare up to 100 documents with releases of these inputs. Inputs may be random only if the claim is
+        about a word or a document; then nothing is compared.
         """
         return None
 

@@ -30,12 +30,13 @@ def scores(bench, command_line):
     return run
 
 
-def test_without_a_leak_the_attack_is_at_the_majority_rate(scores):
+@pytest.mark.parametrize("leak", [0.0, 1.0])
+def test_the_attack_is_at_the_majority_rate_without_a_leak_and_above_it_with_one(scores, leak):
     small = {"word2vec": WORD2VEC["word2vec"] | {"vector_size": 50, "epochs": 5}}
-    found = scores(small, leak=0.0, users=100)
+    found = scores(small, leak=leak, users=100)
     for attack in ATTACKS:
-        score = found.loc[(attack, "attack_score")]
-        assert score["low"] <= 1 - found.loc[(attack, "privacy_best_constant"), "value"] <= score["high"]
+        score, constant = found.loc[(attack, "attack_score")], 1 - found.loc[(attack, "privacy_best_constant"), "value"]
+        assert constant < score["low"] if leak else score["low"] <= constant <= score["high"]
 
 
 @pytest.mark.slow

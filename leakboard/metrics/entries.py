@@ -1,4 +1,4 @@
-"""Declare LeakBoard's metrics of ``cells.csv`` once: what it measures, what pages call it, and where it is listed."""
+"""Declare LeakBoard's metrics of ``cells.csv`` once: what each measures, what pages call it, and where it is listed."""
 
 from __future__ import annotations
 

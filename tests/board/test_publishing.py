@@ -40,16 +40,16 @@ def test_a_plugin_without_a_revision_is_not_published(bench, output_of, refusal)
 
 
 @pytest.fixture(scope="module")
-def published_once(finished, call_once, tmp_path_factory):
+def board_once(finished, call_once, tmp_path_factory):
     bench = finished.copy(tmp_path_factory.mktemp("published"))
     call_once(*bench.arguments("publish"))
     return bench
 
 
 @pytest.fixture
-def published(published_once, tmp_path):
+def published(board_once, tmp_path):
     """Return a copy of the finished bench with published tables."""
-    return published_once.copy(tmp_path)
+    return board_once.copy(tmp_path)
 
 
 def test_a_finished_run_is_published_in_a_folder_named_after_its_suite(published):

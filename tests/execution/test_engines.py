@@ -83,7 +83,7 @@ class TestCards:
 
 
 class Losing(Recording):
-    """RemoteBatches that are lost with every batch that has a bad task."""
+    """Nodes are lost with every batch that has a bad task."""
 
     def __init__(self):
         self.batches, self.nodes = [], RemoteBatches(lambda *event: None)

@@ -157,7 +157,7 @@ class TestPartOfTheTable:
         return {metric.name: metric for metric in metrics}
 
     def test_the_right_order_passes(self):
-        """The share of 20 wrong warnings has a binomial law with probability 1 % at most."""
+        """A run warns wrongly with probability 1 % at most. So the number of wrong warnings in 20 runs is binomial."""
         found = [self.verdicts(np.arange(3000), seed)["rows_match_throughout"].value for seed in range(20)]
         assert found.count(0.0) <= scipy.stats.binom.isf(1e-4, 20, LEVEL)
 
@@ -188,7 +188,7 @@ def test_equal_statistics_of_either_sign_count_as_equally_good(sign):
 
 
 def test_authors_whose_rows_lie_side_by_side_are_no_change():
-    """Each author's rows fit alike. The share of 20 wrong warnings has a binomial law with probability 1 % at most."""
+    """Each author's rows fit alike, so a run warns wrongly with probability 1 % at most."""
     wrong = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)

@@ -204,15 +204,6 @@ def test_audits_use_the_random_streams_of_the_published_boards():
 class TestDocumentsAreReleases:
     """A claim is about the mechanism; the vectors of texts must come from it."""
 
-    LIES = pytest.mark.parametrize(
-        ("inputs", "published", "reason"),
-        [
-            (None, None, "`inputs` returns None; a claim about one vector needs the inputs of its mechanism"),
-            (800.0, None, "its inputs are from 0 to 800; allowed: 0 to 1"),
-            (1.0, 0.5, "its documents are not the release of its inputs, bit for bit"),
-        ],
-    )
-
     @pytest.fixture
     def audit(self, corpus):
         def audit(inputs, published, unit="vector"):
@@ -220,14 +211,14 @@ class TestDocumentsAreReleases:
                 publishes = ("documents", "releases")
                 claim = dataclasses.replace(CLAIM, unit=unit)
 
-                def lengths(self, texts, largest):
+                def zeros_and(self, texts, largest):
                     return np.array([[largest * (i % 2)] for i, _ in enumerate(texts)])
 
                 def inputs(self, texts):
-                    return None if inputs is None else self.lengths(texts, inputs)
+                    return None if inputs is None else self.zeros_and(texts, inputs)
 
                 def publish_documents(self, texts, rng):
-                    return self.mechanism.release(self.lengths(texts, published or inputs or 1.0), rng).astype("f4")
+                    return self.mechanism.release(self.zeros_and(texts, published or inputs or 1.0), rng).astype("f4")
 
             victim, streams = Publishing(CubeRelease(1, 1.0)), Streams(0, "made", "publishing", "audit", "cell")
             side = VictimSide(
@@ -237,7 +228,14 @@ class TestDocumentsAreReleases:
 
         return audit
 
-    @LIES
+    @pytest.mark.parametrize(
+        ("inputs", "published", "reason"),
+        [
+            (None, None, "`inputs` returns None; a claim about one vector needs the inputs of its mechanism"),
+            (800.0, None, "its inputs are from 0 to 800; allowed: 0 to 1"),
+            (1.0, 0.5, "its documents are not the release of its inputs, bit for bit"),
+        ],
+    )
     def test_other_documents_are_refused(self, audit, inputs, published, reason):
         with pytest.raises(RequestError, match=reason):
             audit(inputs, published)
