@@ -31,7 +31,10 @@ class Column:
     metric: str = ""
     """The metric whose mean over seeds it holds; empty where code works it out."""
     part: str = "value"
-    """The part of the metric: ``value``, ``low``, ``high``, or ``sd`` for the standard deviation over seeds."""
+    """The part of the metric: ``value``, ``low``, ``high``, ``sd`` (standard deviation over seeds), or ``p``.
+
+    ``p`` is for p-values: it combines those of the seeds.
+    """
     per_secret: bool = False
     """Whether a row about one secret has the mean for this secret; otherwise it repeats that of all secrets.
 

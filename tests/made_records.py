@@ -1,6 +1,7 @@
 """Build attack records for the tests of boards, pages and reports."""
 
 import dataclasses
+from statistics import NormalDist
 
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record
@@ -38,11 +39,20 @@ def record(
         Metric("attack_score", score, n=n),
         Metric("empirical_privacy", privacy, low=privacy - margin, high=privacy + margin, n=n),
         Metric("privacy_best_constant", constant, n=n),
+        *gain(score, constant, margin),
         *([Metric("attack_accuracy", score, secret, n=n) for secret in secrets] if more is None else more),
     ]
     usual = {"threat": "attributes", "attack_metric": "accuracy", "test_size": n, "metrics": metrics}
     usual |= {"key": f"{dataset}{victim}{attack}{seed}"}
     return Record(dataset, victim, attack, seed, "ok", secrets=secrets, **(usual | fields))
+
+
+def gain(score, constant, margin, secret=""):
+    """Return the advantage of an attack with this score, and its p-value, if its interval reaches so far."""
+    value = (score - 1 + constant) / constant
+    ends = (value - margin / constant, min(1.0, value + margin / constant))
+    p_value = NormalDist().cdf(-1.96 * value * constant / margin)
+    return [Metric("attack_advantage", value, secret, "", *ends), Metric("attack_advantage_p", p_value, secret)]
 
 
 def scored(seed, score, constant=0.5, attack="guesser", victim="encoder", **fields):
@@ -72,6 +82,6 @@ def with_metrics(made, *metrics):
 
 def on_dev(made, score, **by_secret):
     """Return the record with the attack's scores on dev, on all secrets together and on each."""
-    return with_metrics(
-        made, *(Metric("attack_score_dev", value, name) for name, value in ({"": score} | by_secret).items())
-    )
+    scores = {"": score} | by_secret
+    names = ("attack_score_dev", "attack_advantage_dev")
+    return with_metrics(made, *(Metric(name, value, secret) for secret, value in scores.items() for name in names))

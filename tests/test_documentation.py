@@ -75,9 +75,9 @@ def test_commands_that_are_not_run_are_checked(wrong):
 
 
 def test_output_that_is_not_printed_is_noticed():
-    reader = Reader(output="gender can be guessed in 74 % of the texts\n")
-    reader.read_text("gender can be guessed in 75 % of the texts\n")
-    for wrong in ("gender can be guessed in 90 % of the texts\n", "age can be guessed in 74 % of the texts\n"):
+    reader = Reader(output="gender: right in 74 % of the texts\n")
+    reader.read_text("gender: right in 75 % of the texts\n")
+    for wrong in ("gender: right in 90 % of the texts\n", "age: right in 74 % of the texts\n"):
         with pytest.raises(AssertionError):
             reader.read_text(wrong)
 

@@ -11,7 +11,6 @@ from leakboard.board.schema import Row
 from leakboard.board.strongest import headlines
 from leakboard.board.summary import rows_of_secrets
 from leakboard.threats.sentence_parts import is_number, secrets_of
-from leakboard.threats.threat import threat_named
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -20,17 +19,17 @@ if TYPE_CHECKING:
 def compare_releases(rows: Sequence[Row], releases: Sequence[str]) -> list[str]:
     """Return a sentence for each secret and each release but the first, which it is compared with.
 
-    A release's score is that of the strongest attack, or of the best constant guess if that is better. A difference is
-    stated if the two intervals do not overlap, which is stricter than a test at the level of 5 %. With several
-    comparisons, the 95 % intervals are widened as those of a normal distribution, to share the 5 % (Bonferroni).
+    A difference of the advantages of the strongest attacks is stated if their intervals do not overlap, which is
+    stricter than a test at the level of 5 %. With several comparisons, the 95 % intervals are widened as those of a
+    normal distribution, to share the 5 % (Bonferroni).
 
     Args:
         rows: of a leaderboard; its victims are the releases.
         releases: their names.
     """
     pairs = [
-        (threat, secret, of_secret[releases[0]], of_secret[release])
-        for (threat, secret), of_secret in _by_secret(rows).items()
+        (secret, of_secret[releases[0]], of_secret[release])
+        for (_, secret), of_secret in _by_secret(rows).items()
         for release in releases[1:]
         if releases[0] in of_secret and release in of_secret
     ]
@@ -71,25 +70,24 @@ def _by_secret(rows: Sequence[Row]) -> dict[tuple[str, str], dict[str, Row]]:
     return result
 
 
-def _sentence(threat: str, secret: str, first: Row, other: Row, widening: float) -> str:
-    kind, names = threat_named(threat), [f"'{row['victim']}'" for row in (first, other)]
-    scores = [_score(row, widening) for row in (first, other)]
-    (old, old_low, old_high), (new, new_low, new_high) = scores
+def _sentence(secret: str, first: Row, other: Row, widening: float) -> str:
+    names = [f"'{row['victim']}'" for row in (first, other)]
+    gains = [_gain(row, widening) for row in (first, other)]
+    (old, old_low, old_high), (new, new_low, new_high) = gains
     if not all(map(is_number, (old_low, old_high, new_low, new_high))):
         return f"{secret}: {names[1]} is not compared with {names[0]}: an interval is missing"
-    metric = kind.headline_title or kind.headline
-    shown = [f"{score:.2f} ({low:.2f} to {high:.2f})" for score, low, high in scores]
+    shown = [f"{gain:.2f} ({low:.2f} to {high:.2f})" for gain, low, high in gains]
     if new_low <= old_high and old_low <= new_high:
         return (
-            f"{secret}: no difference between {' and '.join(names)} is shown: {metric} {' and '.join(shown)}; "
-            "the intervals overlap"
+            f"{secret}: no difference between {' and '.join(names)} is shown: "
+            f"an attacker gains {' and '.join(shown)}; the intervals overlap"
         )
     direction = "less" if new < old else "more"
-    return f"{secret}: {names[1]} gives away {direction} than {names[0]}: {metric} {shown[1]} instead of {shown[0]}"
+    return f"{secret}: {names[1]} gives away {direction} than {names[0]}: an attacker gains {shown[1]}, not {shown[0]}"
 
 
-def _score(row: Row, widening: float) -> tuple[float, float, float]:
-    """Return the better score of attack and best constant guess, and the ends of its widened 95 % interval."""
-    left = [row.get(f"empirical_privacy{end}") for end in ("", "_high", "_low")]
-    score, low, high = (1 - privacy if is_number(privacy) else math.nan for privacy in left)
-    return score, score - widening * (score - low), score + widening * (high - score)
+def _gain(row: Row, widening: float) -> tuple[float, float, float]:
+    """Return the advantage of the strongest attack, and the ends of its widened 95 % interval, at most 1."""
+    known = [row.get(f"attack_advantage{end}") for end in ("", "_low", "_high")]
+    gain, low, high = (value if is_number(value) else math.nan for value in known)
+    return gain, gain - widening * (gain - low), min(1.0, gain + widening * (high - gain))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import repeat
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from leakboard.board.means import deviation, grouped, mean
+from leakboard.board.means import combined_p_value, deviation, grouped, mean
 from leakboard.board.schema import Row, mean_columns
 from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
 from leakboard.metrics.row_match import LEVEL
@@ -21,10 +20,12 @@ BEYOND = "better than the best possible attacker on the texts: the secret leaks 
 PERFECT = "every guess is right: do the vectors hold the secret itself, or is there a bug?"
 """Status of an attack whose score is exactly 1."""
 LOST = "attack failed: no better than the best constant guess"
-"""Status of an attack that does not beat the best constant guess."""
+"""Status of an attack that does not surely gain something over the best constant guess."""
 
-JOIN_VERDICTS = ("rows_match", "rows_match_throughout")
-"""Metrics that are 0 where vectors seem not to belong to their rows, with a warning."""
+FOUND = "tpr@fpr=0.01"
+"""Metric of the texts with a value that are found at 1 % false alarms."""
+JOIN_VERDICTS = ("rows_match", "rows_match_throughout", "order_kept")
+"""Metrics that are 0 where vectors seem not to belong to their rows or texts, with a warning."""
 
 
 class AuditBounds(NamedTuple):
@@ -73,8 +74,8 @@ def join_warnings(records: Sequence[Record], rows: Sequence[Row]) -> dict[tuple[
     """Return the warning about each dataset and victim whose vectors seem not to belong to the rows of the table.
 
     If an attack reads secrets from the vectors, at least some vectors belong to their rows. Then the warning is dropped
-    (`leakboard.metrics.row_match`). The attack's interval must exclude the best constant guess. It is widened, so that
-    this is wrong in any row of the victim with probability `row_match.LEVEL` at most.
+    (`leakboard.metrics.row_match`). The p-value of its advantage must be so small that this is wrong in any row of the
+    victim with probability `row_match.LEVEL` at most (Bonferroni).
     """
     warnings = {}
     for of_victim in grouped(records, lambda r: (r.dataset, r.victim)):
@@ -92,11 +93,8 @@ def join_warnings(records: Sequence[Record], rows: Sequence[Row]) -> dict[tuple[
 
 def _is_refuted(rows: Sequence[Row]) -> bool:
     """Return whether an attack surely beats the best constant guess, all attacks and secrets counted."""
-    names = ("privacy_best_constant", "empirical_privacy", "empirical_privacy_high")
-    measured = [[float(row[name]) for name in names] for row in rows if None not in map(row.get, names)]
-    quantile = NormalDist().inv_cdf(1 - LEVEL / max(1, len(measured)))
-    half_width = quantile / NormalDist().inv_cdf(0.975)
-    return any(constant - privacy > half_width * (high - privacy) + ROUNDING for constant, privacy, high in measured)
+    p_values = [row["attack_advantage_p"] for row in rows if row.get("attack_advantage_p") is not None]
+    return any(p_value <= LEVEL / len(p_values) for p_value in p_values)
 
 
 def _with_warning(row: Row, warning: str) -> Row:
@@ -154,6 +152,7 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
         row |= {"delta": delta, "privacy_unit": unit}
     row["epsilon_audited"] = audit_bounds.bound
     row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
+    row |= _most_exposed(done, first.secrets[0]) if len(first.secrets) == 1 else {}
     row["status"] = _status(records, done, row)
     return [row, *(_secret_row(row, records, done, secret) for secret in _scored_secrets(first))]
 
@@ -169,11 +168,26 @@ def weakest_claim(records: Sequence[Record]) -> Mapping[str, Any] | None:
 
 def _means(done: Sequence[Record], secret: str = "") -> Row:
     """Return the columns that are means of metrics: of all secrets together, or those that one secret has."""
+    over_seeds = {"sd": deviation, "p": combined_p_value}
     return {
-        column.name: deviation(done, column.metric, secret)
-        if column.part == "sd"
+        column.name: over_seeds[column.part](done, column.metric, secret)
+        if column.part in over_seeds
         else mean(done, column.metric, column.part, secret)
         for column in mean_columns("leaderboard.csv", [done[0].threat], bool(secret))
+    }
+
+
+def _most_exposed(done: Sequence[Record], secret: str) -> Row:
+    """Return the value of a secret that is found most often at 1 % false alarms, with its rate and lift."""
+    values = dict.fromkeys(m.group for m in done[0].metrics if m.name == FOUND and m.variable == secret and m.group)
+    found = {value: rate for value in values if (rate := mean(done, FOUND, "value", secret, value)) is not None}
+    if not found:
+        return {}
+    value = max(found, key=lambda value: found[value])
+    return {
+        "exposed_value": value,
+        "exposed_found": found[value],
+        "exposed_lift": mean(done, "lift", "value", secret, value),
     }
 
 
@@ -190,7 +204,7 @@ def _headlines(record: Record) -> tuple[str, str]:
 
 def _secret_row(row: Row, records: Sequence[Record], done: Sequence[Record], secret: str) -> Row:
     """Return the row of one secret; its columns about the victim are those of the row about all secrets."""
-    of_secret = {**row, "secret": secret, "secrets": secret} | _means(done, secret)
+    of_secret = {**row, "secret": secret, "secrets": secret} | _means(done, secret) | _most_exposed(done, secret)
     scores = (mean(done, name, "value", secret) for name in _headlines(done[0]))
     of_secret["attack_score"] = next((score for score in scores if score is not None), None)
     of_secret["fairness_gap"], of_secret["fairness_variable"] = _widest_gap(done, secret)

@@ -36,3 +36,14 @@ def deviation(records: Sequence[Record], name: str, variable: str = "") -> float
     """Return the standard deviation of a metric over the records; None where fewer than two have it."""
     values = values_of(records, name, "value", variable, "")
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def combined_p_value(records: Sequence[Record], name: str, variable: str = "", group: str = "") -> float | None:
+    """Return the p-value of one record, or twice the mean of several; None where no record has it.
+
+    Twice the mean is a p-value whatever the dependence of the records (Vovk and Wang 2020, Combining p-values via
+    averaging, section 3).
+    """
+    values = values_of(records, name, "value", variable, group)
+    average = sum(values) / len(values) if values else None
+    return average if average is None or len(values) == 1 else min(1.0, 2 * average)

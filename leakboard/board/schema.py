@@ -45,14 +45,20 @@ class Table:
     """Columns of the table ``of`` that it leaves out."""
 
 
+ADDED = (
+    *("attack_advantage", "attack_advantage_low", "attack_advantage_high", "attack_advantage_p"),
+    *("attack_advantage_dev", "attack_auc", "exposed_value", "exposed_found", "exposed_lift"),
+)
+"""Columns that scripts of version 0.1.0 do not know: files have them at the end."""
+
 TABLES: Mapping[str, Table] = {
     "leaderboard.csv": Table(
-        "One row for each dataset, victim and attack; if it has several secrets, one more for each."
+        "One row for each dataset, victim and attack; if it has several secrets, one more for each.", last=ADDED
     ),
     "best_known.csv": Table(
         "One row for each dataset, victim and secret: the strongest attack on the secret.",
         ("dataset", "victim", "secret", "secrets", "observations", "attack", "attacks", "chosen_on"),
-        ("status",),
+        ("status", *(name for name in ADDED if name != "attack_advantage_dev")),
     ),
     "skipped.csv": Table("Datasets, victims and attacks that do not go together, each with the reason."),
     "fairness.csv": Table("One row for each dataset, victim, secret and group.", last=("attack",)),
@@ -232,6 +238,54 @@ COLUMNS: tuple[Column, ...] = (
         gate="attack",
     ),
     Column(
+        "attack_advantage",
+        "What the attack gains over the best constant guess, from 0 (nothing) to 1 (all there is to gain). It does not "
+        "depend on how rare a secret is. Empty for audits, and on boards older than this column.",
+        (*_SCORES, *_ATTACK_PAGES, "console: attacks", "page: victims", "page: reported"),
+        title="advantage",
+        kind="interval",
+        group="Privacy",
+        better=LOWER,
+        note="what the attack gains over the best constant guess, of all there is to gain; with its 95 % interval",
+        metric="attack_advantage",
+        per_secret=True,
+        gate="attack",
+        since=SINCE_0_2,
+    ),
+    Column(
+        "attack_advantage_low",
+        "Lower end of the 95 % interval of `attack_advantage` over test texts, averaged over seeds.",
+        ("leaderboard.csv", "best_known.csv"),
+        kind="number",
+        metric="attack_advantage",
+        part="low",
+        per_secret=True,
+        gate="attack",
+        since=SINCE_0_2,
+    ),
+    Column(
+        "attack_advantage_high",
+        "Upper end of the 95 % interval of `attack_advantage` over test texts, averaged over seeds.",
+        ("leaderboard.csv", "best_known.csv"),
+        kind="number",
+        metric="attack_advantage",
+        part="high",
+        per_secret=True,
+        gate="attack",
+        since=SINCE_0_2,
+    ),
+    Column(
+        "attack_advantage_p",
+        "Probability of such an advantage if the attack knows nothing. With several seeds: twice the mean of the "
+        "seeds' p-values, which is a valid p-value.",
+        ("leaderboard.csv", "best_known.csv"),
+        kind="number",
+        metric="attack_advantage_p",
+        part="p",
+        per_secret=True,
+        since=SINCE_0_2,
+    ),
+    Column(
         "empirical_privacy",
         "1 - the score of the attack, or of the best constant guess if that is higher; higher is better.",
         (*_SCORES, *_ATTACK_PAGES, "console: attacks", "page: victims", "page: reported"),
@@ -267,7 +321,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "privacy_best_constant",
         "Privacy that the best constant guess leaves: no defence can reach more.",
-        (*_SCORES, *_ATTACK_PAGES, "console: attacks", "console: datasets", "page: victims"),
+        ("leaderboard.csv", "best_known.csv", *_ATTACK_PAGES, "console: attacks", "console: datasets", "page: victims"),
         title="best constant",
         kind="baseline",
         group="Attacker",
@@ -474,6 +528,55 @@ COLUMNS: tuple[Column, ...] = (
         kind="number",
         metric="attack_score_dev",
         per_secret=True,
+        since=SINCE_0_2,
+    ),
+    Column(
+        "attack_advantage_dev",
+        "`attack_advantage` on the attacker's own dev texts, if the attack gives it.",
+        ("leaderboard.csv",),
+        kind="number",
+        metric="attack_advantage_dev",
+        per_secret=True,
+        since=SINCE_0_2,
+    ),
+    Column(
+        "attack_auc",
+        "Area under the ROC curve; 0.5 is chance. For several secrets or values it is the mean.",
+        ("leaderboard.csv", "best_known.csv", "page: attacks"),
+        title="area under the curve",
+        kind="number",
+        better="0.5 is chance",
+        metric="attack_auc",
+        per_secret=True,
+        gate="attack",
+        since=SINCE_0_2,
+    ),
+    Column(
+        "exposed_value",
+        "The value of the secret that the attack finds most often at 1 % false alarms.",
+        ("leaderboard.csv", "best_known.csv", "page: attacks"),
+        title="most exposed value",
+        since=SINCE_0_2,
+    ),
+    Column(
+        "exposed_found",
+        "Share of the texts with `exposed_value` that are found if 1 % of the others are taken for them.",
+        ("leaderboard.csv", "best_known.csv", "page: attacks"),
+        title="found at 1 % false alarms",
+        kind="number",
+        better=LOWER,
+        note="share of the texts with the most exposed value that are found if 1 % of the others are taken for them",
+        gate="attack",
+        since=SINCE_0_2,
+    ),
+    Column(
+        "exposed_lift",
+        "How many times as frequent `exposed_value` is among the 1 % most suspected texts (at least ten).",
+        ("leaderboard.csv", "best_known.csv", "page: attacks"),
+        title="lift",
+        kind="number",
+        better=LOWER,
+        note="how many times as frequent the most exposed value is among the 1 % most suspected texts (at least ten)",
         since=SINCE_0_2,
     ),
     # victims on pages

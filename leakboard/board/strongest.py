@@ -16,7 +16,7 @@ LEARNED = 4
 """A score on dev is believed up to ``LEARNED / sqrt(test texts)`` above the score on test: 8 standard deviations.
 
 An attack that is beyond has learned its dev texts by heart before it scored them. Smaller differences may be chance, or
-may come from the victim's fit, which saw dev.
+may come from the victim's fit, which saw dev. An advantage is believed up to twice the width of its interval above it.
 """
 COMPETE_WITHIN = ("dataset", "victim", "victim_options", "attack_metric", "secrets", "secret")
 """Columns that the rows of competing attacks have in common."""
@@ -28,11 +28,7 @@ def best_known(rows: Sequence[Row]) -> list[Row]:
     Args:
         rows: of a leaderboard. Only attacks that see equally many publications of a text are compared.
     """
-    groups = competing([row for row in rows if row.get("empirical_privacy") is not None])
-    return [
-        {**strongest(group), "attacks": len(group), "chosen_on": "dev" if chosen_on_dev(group) else "test"}
-        for group in groups
-    ]
+    return [strongest(group) for group in competing([row for row in rows if row.get("empirical_privacy") is not None])]
 
 
 def competing(rows: Sequence[Row]) -> list[list[Row]]:
@@ -43,29 +39,49 @@ def competing(rows: Sequence[Row]) -> list[list[Row]]:
 def strongest(rows: Sequence[Row], score: Callable[[Row], float] | None = None) -> Row:
     """Return the row of the strongest attack among competing rows; the first, if several are equal.
 
+    The row says how many competed (``attacks``), and whether dev or test decided (``chosen_on``).
+
     Args:
         rows: at least one.
-        score: of a row, higher is stronger; it decides unless dev does. None: the score on test.
+        score: of a row, higher is stronger; it decides unless dev does. None: the advantage, or the score where one of
+            the rows has no advantage.
     """
-    return max(rows, key=_on_dev if chosen_on_dev(rows) else score or _on_test)
+    on_dev, measure = chosen_on_dev(rows), _measure(rows)
+    column = f"{measure}_dev" if on_dev else measure
+    row = max(rows, key=score if score and not on_dev else lambda row: float(row[column]))
+    return {**row, "attacks": len(rows), "chosen_on": "dev" if on_dev else "test"}
 
 
 def chosen_on_dev(rows: Sequence[Row]) -> bool:
     """Return whether the score on dev decides.
 
     All competing rows have one, none learned dev by heart, and no other attack is surely stronger on test than the one
-    that dev chooses: the chosen one leaves no more privacy than the interval of each other attack allows.
+    that dev chooses: its score is not below the interval of another attack.
     """
-    if not all(_known(row, "attack_score_dev") is not None and not _learned_dev(row) for row in rows):
+    measure = _measure(rows)
+    if not all(_known(row, f"{measure}_dev") is not None and not _learned_dev(row, measure) for row in rows):
         return False
-    left = _known(max(rows, key=_on_dev), "empirical_privacy")
-    ends = [_known(row, "empirical_privacy_high") for row in rows]
-    return left is None or all(end is None or left <= end for end in ends)
+    chosen = max(rows, key=lambda row: float(row[f"{measure}_dev"]))
+    if measure == "attack_advantage":
+        lows = [_known(row, "attack_advantage_low") for row in rows]
+        return all(low is None or low <= chosen[measure] for low in lows)
+    left = _known(chosen, "empirical_privacy")
+    highs = [_known(row, "empirical_privacy_high") for row in rows]
+    return left is None or all(high is None or left <= high for high in highs)
 
 
-def _learned_dev(row: Row) -> bool:
-    score, size = _known(row, "attack_score"), _known(row, "test_size")
-    return bool(score is not None and size and _on_dev(row) - score > LEARNED / math.sqrt(size))
+def _measure(rows: Sequence[Row]) -> str:
+    """Return the measure that compares attacks: the advantage, or the score if a row has no advantage."""
+    return "attack_advantage" if all(_known(row, "attack_advantage") is not None for row in rows) else "attack_score"
+
+
+def _learned_dev(row: Row, measure: str) -> bool:
+    score, size = _known(row, measure), _known(row, "test_size")
+    low, high = (_known(row, f"attack_advantage_{end}") for end in ("low", "high"))
+    believed = LEARNED / math.sqrt(size) if size else math.inf
+    if measure == "attack_advantage":
+        believed = 2 * (high - low) if low is not None and high is not None else math.inf
+    return score is not None and float(row[f"{measure}_dev"]) - score > believed
 
 
 def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None) -> list[Row]:
@@ -94,14 +110,6 @@ def _together(rows: Sequence[Row], names: Sequence[str]) -> list[list[Row]]:
 
 def _observations(row: Row) -> int:
     return int(_known(row, "observations") or 1)
-
-
-def _on_test(row: Row) -> float:
-    return float(row["attack_score"])
-
-
-def _on_dev(row: Row) -> float:
-    return float(row["attack_score_dev"])
 
 
 def _known(row: Row, name: str) -> Any:

@@ -68,6 +68,25 @@ METRICS: Mapping[str, MetricEntry] = {
     "empirical_privacy": MetricEntry(
         "1 - the score of the attack, or of the best constant guess if that is higher.", title="privacy", listed=""
     ),
+    "attack_advantage": MetricEntry(
+        "What the attack gains over the best constant guess, from 0 (nothing) to 1 (all there is to gain). For secrets "
+        "of documents and membership it is 2 `attack_auc` - 1, so it does not depend on how rare a secret is.",
+        title="advantage",
+        since="0.2.0",
+        listed="",
+        values=Values(-math.inf, 1),
+    ),
+    "attack_advantage_p": MetricEntry(
+        "P-value of the advantage: the probability of such a gain if the attack knows nothing.",
+        since="0.2.0",
+        listed="",
+    ),
+    "attack_advantage_dev": MetricEntry(
+        "`attack_advantage` of the attack's guesses about its own dev texts.",
+        since="0.2.0",
+        listed="page",
+        values=Values(-math.inf, 1),
+    ),
     "attack_score_new": MetricEntry(
         "`attack_score` over the test texts that occur verbatim in no other split.", since="0.2.0", listed="page"
     ),
@@ -142,7 +161,13 @@ METRICS: Mapping[str, MetricEntry] = {
         "Share of members that are found if 0.1 % of the other candidates are taken for members."
     ),
     "tpr@fpr=0.01": MetricEntry(
-        "Share of members that are found if 1 % of the other candidates are taken for members."
+        "Share of members, or of texts with a value of a secret, that are found if 1 % of the others are taken for "
+        "them."
+    ),
+    "lift": MetricEntry(
+        "How many times as frequent a value is among the 1 % most suspected texts (at least ten) as among all texts.",
+        since="0.2.0",
+        values=NUMBERS,
     ),
     "true_positives": MetricEntry("How often an audit's event held for releases of the first input.", values=COUNTS),
     "false_positives": MetricEntry("How often an audit's event held for releases of the second input.", values=COUNTS),
@@ -218,6 +243,12 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "fresh_noise": MetricEntry(
         "0 if noise is claimed, and yet two publications of the same texts are equal; otherwise left out.",
+        values=FLAGS,
+        since="0.2.0",
+        of="victim",
+    ),
+    "order_kept": MetricEntry(
+        "0, with a warning, if the same texts in another order have other vectors; otherwise left out.",
         values=FLAGS,
         since="0.2.0",
         of="victim",

@@ -7,7 +7,7 @@ import scipy
 from numpy.typing import NDArray
 
 from leakboard.interfaces import Integers, Secret
-from leakboard.metrics.measures import CONFIDENCE, Array, Metric, Ratio, accuracy, bootstrap
+from leakboard.metrics.measures import Metric, Ratio, accuracy
 
 EMPTY_GROUP = "no test text in this group"
 
@@ -30,8 +30,8 @@ def group_metrics(
     """Return accuracy, gap, p-value and true-positive-rate gap of a secret's groups.
 
     - The gap is a group's accuracy minus that of the first group that has texts.
-    - Its interval is a bootstrap over independent units. If a group has only right or only wrong answers, its resamples
-      all agree, and Newcombe's interval replaces the bootstrap.
+    - Its interval is Newcombe's, from the intervals of the two groups over independent units. An author with texts in
+      both groups makes it wider than necessary.
     - Its p-value is Fisher's exact test of right and wrong answers in the two groups. The test assumes that texts are
       independent.
     - An empty group has no values; its status says that it is empty.
@@ -55,18 +55,8 @@ def group_metrics(
 
 def _gap(score: Ratio, first: NDArray[np.bool_], second: NDArray[np.bool_], variable: str, group: str) -> list[Metric]:
     right = score.numerator
-
-    def difference(right_a: Array, a: Array, right_b: Array, b: Array, axis: int = -1) -> Array:
-        with np.errstate(invalid="ignore", divide="ignore"):  # a resample may miss a small group
-            gap = right_b.sum(axis) / b.sum(axis) - right_a.sum(axis) / a.sum(axis)
-        return np.nan_to_num(gap)
-
+    low, high = _newcombe(score.within(first), score.within(second))
     value = right[second].mean() - right[first].mean()
-    if right[first].std() and right[second].std():
-        a, b = first.astype(np.float64), second.astype(np.float64)
-        low, high = bootstrap(difference, right * a, a, right * b, b, units=score.units)
-    else:
-        low, high = _newcombe(right[first], right[second])
     table = [[right[part].sum(), (1 - right[part]).sum()] for part in (first, second)]
     p_value = scipy.stats.fisher_exact(np.array(table, dtype=int)).pvalue
     n = int(second.sum())
@@ -76,17 +66,12 @@ def _gap(score: Ratio, first: NDArray[np.bool_], second: NDArray[np.bool_], vari
     ]
 
 
-def _newcombe(first: Array, second: Array) -> tuple[float, float]:
-    """Return the interval of the difference of two shares from their Wilson intervals (Newcombe 1998, method 10)."""
-    shares, lows, highs = [], [], []
-    for right in (first, second):
-        wilson = scipy.stats.binomtest(int(right.sum()), len(right)).proportion_ci(CONFIDENCE, method="wilson")
-        shares.append(right.mean())
-        lows.append(wilson.low)
-        highs.append(wilson.high)
-    gap = shares[1] - shares[0]
-    below = np.hypot(shares[1] - lows[1], highs[0] - shares[0])
-    above = np.hypot(highs[1] - shares[1], shares[0] - lows[0])
+def _newcombe(first: Ratio, second: Ratio) -> tuple[float, float]:
+    """Return the interval of the difference of two shares from their intervals (Newcombe 1998, method 10)."""
+    gap = second.value - first.value
+    (low_a, high_a), (low_b, high_b) = first.interval(), second.interval()
+    below = np.hypot(second.value - low_b, high_a - first.value)
+    above = np.hypot(high_b - second.value, first.value - low_a)
     return float(gap - below), float(gap + above)
 
 

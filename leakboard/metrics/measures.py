@@ -1,6 +1,6 @@
-"""Compute scores as ratios of sums over texts, with bootstrap intervals.
+"""Compute scores as ratios of sums over texts, with intervals.
 
-Each score is sum(numerator) / sum(denominator) over texts, so one bootstrap over texts serves all scores:
+Each score is sum(numerator) / sum(denominator) over texts, so one interval serves all scores:
 
 | score | numerator of a text | denominator of a text |
 |---|---|---|
@@ -11,22 +11,16 @@ Each score is sum(numerator) / sum(denominator) over texts, so one bootstrap ove
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Integers
-
-RESAMPLES = 2_000
-CONFIDENCE = 0.95
-
-Array = NDArray[np.float64]
+from leakboard.metrics.intervals import CONFIDENCE, Array, Design, jackknife_variance, ratio_interval, unit_codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +55,30 @@ class Ratio:
     denominator: Array
     units: Integers | None = None
     """int64 (n,): the independent unit of each entry (a text's author, a word's text); None: the entry itself."""
+    is_dice: bool = False
+    """Whether it is 2 shared / (guessed + true), as F1 is."""
 
     @property
     def value(self) -> float:
         """The score; 0 if every denominator is 0 (F1 with nothing to find and nothing guessed)."""
-        return _ratio(self.numerator.sum(), self.denominator.sum())
+        total = self.denominator.sum()
+        return float(self.numerator.sum() / total) if total else 0.0
 
-    def interval(self) -> tuple[float, float]:
-        """Return the 95 % bootstrap interval over independent units (percentile, fixed seed)."""
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """Return the interval of the score over independent units (`ratio_interval`).
+
+        F1 = 2 J / (1 + J) grows with J = shared / (guessed or true), which is a share. So the ends of the interval of J
+        give those of F1 (Lam, Gopal and Qian 2023, the indirect Wilson interval). Its width depends on the number of
+        words or positives, not on the number of texts.
+        """
         parts = (np.asarray(part, np.float64).tobytes() for part in (self.numerator, self.denominator))
-        return _interval(*parts, None if self.units is None else np.asarray(self.units, np.int64).tobytes())
-
-    @staticmethod
-    def _ratio(numerator: Array, denominator: Array, axis: int = -1) -> Any:
-        return _ratio(numerator.sum(axis), denominator.sum(axis))
+        units = None if self.units is None else np.asarray(self.units, np.int64).tobytes()
+        return _interval(*parts, units, self.is_dice, confidence)
 
     def within(self, chosen: NDArray[np.bool_]) -> Ratio:
         """Return the score over chosen entries only."""
         units = None if self.units is None else self.units[chosen]
-        return Ratio(self.numerator[chosen], self.denominator[chosen], units)
+        return Ratio(self.numerator[chosen], self.denominator[chosen], units, self.is_dice)
 
     def metric(self, name: str, variable: str = "", group: str = "") -> Metric:
         """Return the score with its interval."""
@@ -88,14 +87,20 @@ class Ratio:
 
 
 @lru_cache(maxsize=16)
-def _interval(numerator: bytes, denominator: bytes, units: bytes | None) -> tuple[float, float]:
+def _interval(
+    numerator: bytes, denominator: bytes, units: bytes | None, is_dice: bool, confidence: float
+) -> tuple[float, float]:
     """Return the interval of a `Ratio`, cached: every attack is compared with the same constant guess."""
-    parts = (np.frombuffer(part) for part in (numerator, denominator))
-    return bootstrap(Ratio._ratio, *parts, units=None if units is None else np.frombuffer(units, np.int64))
+    top, bottom = np.frombuffer(numerator), np.frombuffer(denominator)
+    codes = None if units is None else np.frombuffer(units, np.int64)
+    if not is_dice:
+        return ratio_interval(top, bottom, codes, confidence)
+    low, high = ratio_interval(top / 2, bottom - top / 2, codes, confidence)
+    return 2 * low / (1 + low), 2 * high / (1 + high)
 
 
 def authors(corpus: Corpus, split: str) -> Integers | None:
-    """Return the author of each text, else its document, int64 (n,), as unit of the bootstrap; else None."""
+    """Return the author of each text, else its document, int64 (n,), as unit of intervals; else None."""
     part = corpus.splits[split]
     column = next((name for name in ("user", "document") if name in part.features), None)
     return np.unique(np.array(part[column], object), return_inverse=True)[1] if column else None
@@ -120,7 +125,7 @@ def micro_f1(guessed: Integers, truth: Integers, units: Integers | None = None) 
     F1 = 2 TP / (2 TP + FP + FN), as in the released code of Coavoux et al. (2018); 0 when nothing is guessed.
     """
     guessed, truth = guessed.reshape(len(guessed), -1), truth.reshape(len(truth), -1)
-    return Ratio(2.0 * (guessed * truth).sum(1), (guessed + truth).sum(1).astype(np.float64), units)
+    return Ratio(2.0 * (guessed * truth).sum(1), (guessed + truth).sum(1).astype(np.float64), units, True)
 
 
 def best_offset(margins: NDArray[np.floating], present: Integers) -> float:
@@ -146,50 +151,56 @@ def best_offset(margins: NDArray[np.floating], present: Integers) -> float:
 
 
 def remaining_privacy(attack: Ratio, constant: Ratio, variable: str = "") -> Metric:
-    """Return 1 - the higher score of attack and best constant guess, with an interval over the same resamples.
+    """Return 1 - the higher score of attack and best constant guess.
+
+    The ends are those of the two scores' intervals: 1 - the larger lower end, and 1 - the larger upper end.
+
+    - The better guess's true score is above the larger upper end only if it is above its own: in 2.5 % of samples.
+    - It is below the larger lower end only if one of two intervals begins too high. These begin too high in 1.25 % of
+      samples each, so in 2.5 % at most.
 
     The variable is a secret, or empty for all secrets together.
     """
-
-    def statistic(a: Array, b: Array, c: Array, d: Array, axis: int = -1) -> Any:
-        return 1 - np.maximum(Ratio._ratio(a, b, axis), Ratio._ratio(c, d, axis))
-
-    parts = (attack.numerator, attack.denominator, constant.numerator, constant.denominator)
-    low, high = bootstrap(statistic, *parts, units=attack.units)
-    value = 1 - max(attack.value, constant.value)
-    return Metric("empirical_privacy", value, variable, low=low, high=high, n=len(attack.numerator))
+    sides = (attack, constant)
+    low = max(ratio.interval((1 + CONFIDENCE) / 2)[0] for ratio in sides)
+    high = max(ratio.interval()[1] for ratio in sides)
+    value = max(ratio.value for ratio in sides)
+    return Metric("empirical_privacy", 1 - value, variable, "", 1 - high, 1 - low, len(attack.numerator))
 
 
-def bootstrap(statistic: Callable[..., Any], *samples: Array, units: Integers | None = None) -> tuple[float, float]:
-    """Return a 95 % percentile interval of a statistic of sums over texts; the samples are resampled together.
+def advantage(attack: Ratio, constant: Ratio, variable: str = "") -> list[Metric]:
+    """Return what an attack gains of what a constant guess leaves to gain, (a - c) / (1 - c), and its p-value.
 
-    Texts of one unit are drawn together, since the texts of one author are not independent. If all texts agree, all
-    resamples agree, and the interval would have no width. Wilson's interval with n = number of units then replaces it.
-    Fewer than two units give (nan, nan).
+    Both guess about the same texts, so the jackknife leaves a text out of both. The p-value is one-sided: the
+    probability of such a gain if the attack is no better than the constant guess.
+
+    The variable is a secret, or empty for all secrets together.
     """
-    if units is not None:
-        codes = np.unique(units, return_inverse=True)[1]
-        samples = tuple(np.bincount(codes, weights=sample).astype(np.float64) for sample in samples)
-    n = len(samples[0])
-    if n < 2:
-        return float("nan"), float("nan")
-    result = scipy.stats.bootstrap(
-        samples,
-        statistic,
-        n_resamples=RESAMPLES,
-        batch=max(1, 2_000_000 // n),
-        paired=True,
-        vectorized=True,
-        method="percentile",
-        confidence_level=CONFIDENCE,
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    if result.low == result.high and 0 <= result.low <= 1:
-        wilson = scipy.stats.binomtest(round(result.low * n), n).proportion_ci(CONFIDENCE, method="wilson")
-        return float(wilson.low), float(wilson.high)
-    return float(result.low), float(result.high)
+    n, left = len(attack.numerator), max(1 - constant.value, 1e-12)
+    codes = unit_codes(attack.units, n)
+    rows, units = (_differences(attack, constant, c) for c in (np.arange(n), codes))
+    gained = attack.value - constant.value
+    variances = jackknife_variance(rows[0]), jackknife_variance(units[0])
+    design = Design.of(variances[0], variances[1], np.ones((1, n)), codes)
+    error = math.sqrt(variances[0] * design.effect)
+    value = gained / left
+    if error > 0:
+        spread = design.quantile(CONFIDENCE) * math.sqrt(jackknife_variance(rows[1]) * design.effect)
+        low, high, p_value = value - spread, min(1.0, value + spread), design.tail(gained / error)
+    else:  # all texts agree
+        low, high = ((end - constant.value) / left for end in attack.interval())
+        p_value = 0.5 ** (codes.max() + 1) if gained > 0 else 1.0
+    return [
+        Metric("attack_advantage", value, variable, "", low, high, n),
+        Metric("attack_advantage_p", p_value, variable, n=n),
+    ]
 
 
-def _ratio(numerator: Any, denominator: Any) -> Any:
-    zeros = np.zeros_like(np.asarray(numerator, float))
-    return np.divide(numerator, denominator, out=zeros, where=denominator != 0)[()]
+def _differences(attack: Ratio, constant: Ratio, codes: Integers) -> tuple[Array, Array]:
+    """Return a - c, and (a - c) / (1 - c), without each unit, float64 (units,)."""
+    scores = []
+    for ratio in (attack, constant):
+        tops, bottoms = (part.sum() - np.bincount(codes, part) for part in (ratio.numerator, ratio.denominator))
+        scores.append(np.divide(tops, bottoms, out=np.full(len(tops), ratio.value), where=bottoms > 0))
+    difference = scores[0] - scores[1]
+    return difference, difference / np.maximum(1 - scores[1], 1e-12)

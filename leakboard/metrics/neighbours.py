@@ -120,7 +120,7 @@ def neighbour_metrics(
 ) -> list[Metric]:
     """Return the three scores as means over the queries that both tables have, each also for random words.
 
-    Intervals are bootstraps over queries: they show how much the score depends on the choice of words.
+    Intervals are over queries: they show how much the score depends on the choice of words.
 
     Args:
         published: the table to score.

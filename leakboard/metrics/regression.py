@@ -18,10 +18,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy
 
 from leakboard.interfaces import Corpus, Floats
-from leakboard.metrics.measures import Array, Metric, authors, bootstrap
+from leakboard.metrics.intervals import CONFIDENCE, Array
+from leakboard.metrics.measures import Metric, authors
 
 SPLITS = ("train", "test")
 NO_INTERVAL = "no interval: all errors are equally large"
@@ -67,9 +68,9 @@ def means_of_authors(corpus: Corpus, split: str, values: Array) -> Array:
 
 
 def root_mean_square(errors: Array, name: str, variable: str) -> Metric:
-    """Return the root of the mean squared error with a bootstrap interval over rows.
+    """Return the root of the mean squared error with Student's interval of the mean over rows.
 
-    If all errors are equally large, all resamples agree, and there is no interval.
+    If all errors are equally large, there is no interval.
 
     Args:
         errors: float64 (n,), predicted minus true.
@@ -77,15 +78,12 @@ def root_mean_square(errors: Array, name: str, variable: str) -> Metric:
         variable: name of the target.
     """
     squares = errors**2
-    value, n = float(_root_of_mean(squares)), len(squares)
+    value, n = float(np.sqrt(squares.mean())), len(squares)
     if np.allclose(squares, squares[0], atol=0):
         return Metric(name, value, variable, low=float("nan"), high=float("nan"), n=n, status=NO_INTERVAL)
-    low, high = bootstrap(_root_of_mean, squares)
-    return Metric(name, value, variable, low=low, high=high, n=n)
-
-
-def _root_of_mean(squares: Array, axis: int = -1) -> NDArray[Any]:
-    return np.sqrt(squares.mean(axis))
+    mean = scipy.stats.ttest_1samp(squares, 0.0).confidence_interval(CONFIDENCE)
+    low, high = np.sqrt(np.maximum(0.0, [mean.low, mean.high]))
+    return Metric(name, value, variable, low=float(low), high=float(high), n=n)
 
 
 def _targets(corpus: Corpus, split: str, target: str) -> Array:

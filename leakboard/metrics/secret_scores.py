@@ -1,8 +1,14 @@
-"""Score guesses of secrets of documents, next to guesses from a constant, the task label and the text itself."""
+"""Score guesses of secrets of documents, next to guesses from a constant, the task label and the text itself.
+
+Accuracy hides rare secrets: the constant guess "no" is right in 97 % of the texts if 3 % have the secret, and an attack
+that finds most of these 3 % may still be right in 97 %. So the advantage is next to it: 2 area - 1, with the area under
+the ROC curve. It is 0 for every constant guess and 1 for an attack that ranks all texts right, however rare the secret.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -12,12 +18,20 @@ from leakboard.data.corpora import posterior
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Integers, Secret
 from leakboard.metrics import baselines
+from leakboard.metrics.areas import Area, Ranking
 from leakboard.metrics.baselines import Codes
 from leakboard.metrics.fairness import EMPTY_GROUP
+from leakboard.metrics.intervals import unit_codes
 from leakboard.metrics.measures import Metric, Ratio, accuracy, authors, micro_f1, remaining_privacy
+from leakboard.metrics.rates import true_positive_rate_at
 
 SCORES = {"attribute": ("accuracy", accuracy), "entity": ("f1", micro_f1)}
 """The headline score of each kind of secret: accuracy averaged over attributes, micro F1 over (text, entity) pairs."""
+AREA_METRICS = ("attack_auc", "attack_advantage", "attack_advantage_p")
+FALSE_ALARMS = 0.01
+"""Share of the texts without a value that may be taken for texts with it."""
+MOST_SUSPECTED = 10
+"""Least number of texts that the lift is computed from."""
 
 
 def secret_metrics(
@@ -44,13 +58,14 @@ def secret_metrics(
     metrics += _privacy_without_vectors(corpus, secrets, text_guesses)
     new = _without_copy(corpus)
     metrics += _on_new_texts(attack, constant, new)
+    metrics += _advantage(secrets, [scores[secret.name] for secret in secrets], truth, units)
     for column, secret in enumerate(secrets):
         metrics += _by_secret(secret, scores[secret.name], guessed[:, column], truth[:, column], units)
         of_text = None if text_guesses is None else text_guesses[:, [column]]
         left = _privacy_without_vectors(corpus, [secret], of_text, secret.name)
         guesses = (guessed[:, [column]], _constant(corpus, [secret]))
         attack, constant = (score(codes, truth[:, [column]], units) for codes in guesses)
-        metrics += [_privacy_of_secret(secret.name, attack, constant), *left]
+        metrics += [remaining_privacy(attack, constant, secret.name), *left]
         metrics += _on_new_texts(attack, constant, new, secret.name)
     if kind == "entity":
         f1 = [micro_f1(guessed[:, [c]], truth[:, [c]]).value for c in range(len(secrets))]
@@ -66,10 +81,27 @@ def dev_metrics(corpus: Corpus, secrets: Sequence[Secret], scores: Mapping[str, 
     if not scores:
         return []
     truth = baselines.truth(corpus, "dev", secrets)
-    guessed = np.stack([_checked(scores, secret, len(truth), " on dev").argmax(1) for secret in secrets], axis=1)
+    checked = [_checked(scores, secret, len(truth), " on dev") for secret in secrets]
+    guessed = np.stack([of_secret.argmax(1) for of_secret in checked], axis=1)
     score, every = SCORES[secrets[0].kind][1], list(range(len(secrets)))
-    columns = {"": every} | {secret.name: [column] for column, secret in enumerate(secrets)}
-    return [Metric("attack_score_dev", score(guessed[:, c], truth[:, c]).value, name) for name, c in columns.items()]
+    metrics = []
+    for name, chosen in ({"": every} | {secret.name: [column] for column, secret in enumerate(secrets)}).items():
+        metrics.append(Metric("attack_score_dev", score(guessed[:, chosen], truth[:, chosen]).value, name))
+        area = _advantage([secrets[c] for c in chosen], [checked[c] for c in chosen], truth[:, chosen], None)
+        metrics += [Metric("attack_advantage_dev", m.value, name) for m in area if m.name == "attack_advantage"]
+    return metrics
+
+
+def _advantage(
+    secrets: Sequence[Secret], scores: Sequence[np.ndarray], truth: Codes, units: Integers | None
+) -> list[Metric]:
+    """Return the mean area of the secrets that have two classes, its advantage and p-value; empty if none has."""
+    rankings = [
+        ranking
+        for column, secret in enumerate(secrets)
+        for ranking in _rankings(secret, scores[column], truth[:, column], units).values()
+    ]
+    return Area.of(rankings, units).metrics() if rankings else []
 
 
 def _without_copy(corpus: Corpus) -> NDArray[np.bool_] | None:
@@ -131,23 +163,6 @@ def _privacy_without_vectors(
     return [Metric(name, value, variable, n=len(truth)) for name, value in left.items()]
 
 
-def _privacy_of_secret(name: str, attack: Ratio, constant: Ratio) -> Metric:
-    """Return the empirical privacy of one secret.
-
-    The score is the larger one of attack and constant. Both have a 95 % interval of their own. The lower end of the
-    score's interval is the larger one of their lower ends, and likewise for the upper end.
-
-    - True privacy is below the interval only if the interval of the better guess ends below its true score. This
-      happens in 2.5 % of samples.
-    - True privacy is above the interval only if one of the two intervals begins above its true score. This happens in
-      at most 5 % of samples.
-    """
-    (low, high), (least, most) = attack.interval(), constant.interval()
-    scores = ((attack.value, constant.value), (high, most), (low, least))
-    value, low, high = (1 - max(pair) for pair in scores)
-    return Metric("empirical_privacy", value, name, "", low, high, len(attack.numerator))
-
-
 def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int, where: str = "") -> np.ndarray:
     what = f"{secret.name!r}{where}"
     if secret.name not in scores:
@@ -184,18 +199,38 @@ def _by_secret(
     metrics.append(Metric("attack_balanced_accuracy", float(np.mean(recalls)), secret.name, n=len(truth)))
     if secret.kind == "entity":
         metrics.append(micro_f1(guessed[:, None], truth[:, None], units).metric("attack_f1", secret.name))
-    metrics.append(_area(secret, np.asarray(scores, np.float64), truth))
+    rankings = _rankings(secret, scores, truth, units)
+    if not rankings:
+        status = "fewer than two texts (or authors) with each of two values"
+        return [*metrics, *(Metric(name, None, secret.name, n=len(truth), status=status) for name in AREA_METRICS)]
+    metrics += Area.of(list(rankings.values()), units).metrics(secret.name)
+    for value, ranking in rankings.items():
+        found = true_positive_rate_at(FALSE_ALARMS, ranking.scores, ranking.inside, units)
+        metrics += [dataclasses.replace(m, variable=secret.name, group=value) for m in (found, _lift(ranking))]
     return metrics
 
 
-def _area(secret: Secret, scores: np.ndarray, truth: Integers) -> Metric:
-    """Return the area under the ROC curve; with more than two values, the mean over values against the rest."""
-    from sklearn.metrics import roc_auc_score
+def _rankings(secret: Secret, scores: np.ndarray, truth: Integers, units: Integers | None = None) -> dict[str, Ranking]:
+    """Return the rankings of the texts by each value.
 
-    present = np.unique(truth)
-    if len(present) < 2:
-        return Metric("attack_auc", None, secret.name, n=len(truth), status="one class only")
-    if len(secret.values) == 2:
-        return Metric("attack_auc", float(roc_auc_score(truth, scores[:, 1] - scores[:, 0])), secret.name, n=len(truth))
-    areas = [roc_auc_score(truth == code, scores[:, code]) for code in present]
-    return Metric("attack_auc", float(np.mean(areas)), secret.name, n=len(truth))
+    A value is left out if fewer than two texts (or authors) have it, or have it not: how much its area depends on them
+    cannot be known. Of two values only the second is ranked: the ranking by the first is the same one in reverse.
+    """
+    scores, codes = np.asarray(scores, np.float64), unit_codes(units, len(truth))
+    ranked = range(len(secret.values)) if len(secret.values) > 2 else [1]
+    margins = scores if len(secret.values) > 2 else scores - scores[:, :1]
+    kinds = {code: truth == code for code in ranked}
+    known = [code for code, kind in kinds.items() if min(len(np.unique(codes[part])) for part in (kind, ~kind)) > 1]
+    return {secret.values[code]: Ranking(margins[:, code], kinds[code], 1 / len(known)) for code in known}
+
+
+def _lift(ranking: Ranking) -> Metric:
+    """Return how many times as frequent the value is among the most suspected texts: 1 % of them, at least ten.
+
+    Of equally suspected texts all are counted, in equal parts.
+    """
+    chosen = min(max(MOST_SUSPECTED, math.ceil(FALSE_ALARMS * len(ranking.scores))), len(ranking.scores))
+    least = np.sort(ranking.scores)[-chosen]
+    above, tied = ranking.scores > least, ranking.scores == least
+    right = ranking.inside[above].sum() + (chosen - above.sum()) * ranking.inside[tied].mean()
+    return Metric("lift", float(right / chosen / ranking.inside.mean()), n=chosen)

@@ -12,7 +12,7 @@ import numpy as np
 
 from leakboard.data.tokens import words
 from leakboard.interfaces import Corpus, Integers
-from leakboard.metrics.measures import Metric, Ratio, authors, remaining_privacy
+from leakboard.metrics.measures import Metric, Ratio, advantage, authors, remaining_privacy
 from leakboard.metrics.word_scores import RecoveredSentence
 
 Bag = Counter[str]
@@ -45,6 +45,7 @@ def text_metrics(guessed_texts: Sequence[str], ordered: bool, corpus: Corpus) ->
     metrics = [
         f1.metric("attack_score"),
         remaining_privacy(f1, by_constant),
+        *advantage(f1, by_constant),
         Metric("privacy_best_constant", 1 - by_constant.value, n=len(true)),
         precision.metric("token_precision"),
         recall.metric("token_recall"),
@@ -68,7 +69,7 @@ def overlap(guessed: Sequence[Bag], true: Sequence[Bag], units: Integers | None 
     return (
         Ratio(shared, guessed_tokens, units),
         Ratio(shared, true_tokens, units),
-        Ratio(2 * shared, guessed_tokens + true_tokens, units),
+        Ratio(2 * shared, guessed_tokens + true_tokens, units, is_dice=True),
     )
 
 

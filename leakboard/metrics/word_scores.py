@@ -9,7 +9,8 @@ import numpy as np
 
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Floats, Integers
-from leakboard.metrics.measures import Array, Metric, Ratio, remaining_privacy
+from leakboard.metrics.intervals import Array
+from leakboard.metrics.measures import Metric, Ratio, advantage, remaining_privacy
 
 HEADLINE = 5
 """The headline counts a word as recovered if it is among this many first candidates."""
@@ -74,6 +75,7 @@ def word_metrics(
     return [
         hits[HEADLINE].metric("attack_score"),
         remaining_privacy(hits[HEADLINE], by_constant),
+        *advantage(hits[HEADLINE], by_constant),
         Metric("privacy_best_constant", 1 - by_constant.value, n=len(ranks)),
         hits[1].metric("recall@1"),
         hits[HEADLINE].metric(f"recall@{HEADLINE}"),

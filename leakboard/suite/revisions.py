@@ -16,5 +16,5 @@ PUBLISH = 1
 TEXT_CLASSIFIERS = 1
 """Classifiers that are trained on the text itself."""
 
-UTILITY = 1
+UTILITY = 2
 """Measures of every victim for any attack: its task, regressions, neighbours of words."""

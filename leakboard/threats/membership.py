@@ -53,12 +53,10 @@ class MembershipThreat(Threat["MembershipAttack"]):
     title: ClassVar = "membership: was this in the training data?"
     headline: ClassVar = "auc"
     headline_title: ClassVar = "area under the curve"
-    found: ClassVar = (
-        "{what}: an attack tells who was in the training data with an area under the curve of {score}; "
-        "by chance, {constant}"
-    )
+    found: ClassVar = "the area under the curve is {score}, {constant} by chance"
+    things: ClassVar = "candidates"
     needs: ClassVar = "words"
-    revision: ClassVar = 1
+    revision: ClassVar = 2
 
     def why_not_applicable(self, attack: MembershipAttack, corpus: Corpus, published: Publications | None) -> str:
         """Return the reason: no users in the corpus, or words that depend on their context; else empty."""

@@ -21,6 +21,7 @@ from leakboard.interfaces import Attack, Corpus, Floats, Integers, Secret, Secre
 from leakboard.metrics.secret_scores import SCORES, dev_metrics, secret_metrics
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications
+from leakboard.threats.sentence_parts import is_number, percent, why_chance
 from leakboard.threats.threat import (
     AttackResult,
     Threat,
@@ -33,6 +34,8 @@ from leakboard.threats.threat import (
 )
 
 MAX_COPIED = 1 << 28
+RARE = 0.2
+"""Accuracy says little if one value is right in all texts but this share."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class SecretsThreat(Threat["SecretsAttack"]):
 
     identity: ClassVar = "secrets"
     needs: ClassVar = "documents"
-    revision: ClassVar = 2
+    revision: ClassVar = 3
     beside_text_classifiers: ClassVar = True
     reads_texts: ClassVar = False
 
@@ -154,10 +157,22 @@ class AttributesThreat(SecretsThreat):
 
     name: ClassVar = "attributes"
     headline: ClassVar = SCORES["attribute"][0]
-    found: ClassVar = "{what} can be guessed in {score} of the texts; without the vectors, {constant}"
+    found: ClassVar = "right in {score}, {constant} without the vectors"
     nothing_found: ClassVar = (
         "{what}: no attack did better than guessing the most frequent value, which is right in {constant}"
     )
+
+    @classmethod
+    def sentence(cls, row: Mapping[str, Any]) -> str:
+        """Return the sentence; if nearly all texts have one value, with the texts of another one that are found."""
+        sentence = super().sentence(row)
+        constant, found, lift = (row.get(name) for name in ("privacy_best_constant", "exposed_found", "exposed_lift"))
+        if not (is_number(constant) and is_number(found) and is_number(lift)) or constant > RARE or why_chance(row):
+            return sentence
+        return (
+            f"{sentence}; at 1 % false alarms {percent(found)} of the texts with {row['exposed_value']!r} are found, "
+            f"which are {lift:.1f} times as frequent among the most suspected texts"
+        )
 
 
 class EntitiesThreat(SecretsThreat):
@@ -166,7 +181,7 @@ class EntitiesThreat(SecretsThreat):
     name: ClassVar = "entities"
     headline: ClassVar = SCORES["entity"][0]
     headline_title: ClassVar = "F1"
-    found: ClassVar = "{what}: an attack finds who is mentioned with an F1 of {score}; without the vectors, {constant}"
+    found: ClassVar = "finds who is mentioned with an F1 of {score}, {constant} without the vectors"
 
 
 THREAT_OF_KIND: Mapping[SecretKind, SecretsThreat] = {"attribute": AttributesThreat(), "entity": EntitiesThreat()}

@@ -11,7 +11,11 @@ from leakboard.metrics.audits import rounded_down
 ROUNDING = 1e-9
 """Tolerance of rounding: an attack that equals the constant guess is not better."""
 NO_PROOF = "this does not show that there is nothing to find"
-CHANCE = "the difference may be chance"
+CHANCE = "this may be chance"
+ERROR = 0.025
+"""Largest probability of calling chance a finding."""
+LEAST_TEXTS = 30
+"""Least number of test texts for a finding."""
 VERDICTS = {
     "violated": "more than the claimed {claimed}: the claim is violated",
     "unproven": "the claimed {claimed} is not proved for what the code does",
@@ -33,9 +37,38 @@ def percent(share: float) -> str:
 
 
 def beats_constant(row: Mapping[str, Any]) -> bool:
-    """Return whether an attack scores better than the best constant guess; True if that guess is unknown."""
+    """Return whether an attack gains something over the best constant guess; True if that is unknown.
+
+    On boards older than the advantage, its score is compared with that of the constant guess.
+    """
+    if is_number(gained := row.get("attack_advantage")):
+        return gained > ROUNDING
     constant_privacy = row.get("privacy_best_constant")
     return not is_number(constant_privacy) or row["attack_score"] > 1 - constant_privacy + ROUNDING
+
+
+def why_chance(row: Mapping[str, Any]) -> str:
+    """Return why a gain may be chance; empty if it is a finding.
+
+    Under no information, the probability of a finding is at most `ERROR`: the p-value is multiplied by the number of
+    attacks, unless the strongest was chosen on dev (Bonferroni).
+    """
+    size, p_value = row.get("test_size"), row.get("attack_advantage_p")
+    attacks = row.get("attacks") if row.get("chosen_on") == "test" else 1
+    if is_number(size) and size < LEAST_TEXTS:
+        return f"fewer than {LEAST_TEXTS} are too few for a claim"
+    return "" if is_number(p_value) and p_value * (attacks or 1) <= ERROR else CHANCE
+
+
+def gain_in_words(row: Mapping[str, Any], things: str) -> str:
+    """Return the advantage in words, with its interval and number of test texts (or other things)."""
+    low, high = row.get("attack_advantage_low"), row.get("attack_advantage_high")
+    known = is_number(low) and is_number(high)
+    size = row.get("test_size")
+    parts = [f"{low:.2f} to {high:.2f}" if known else "no interval"]
+    parts += [f"{size:,.0f} {things}"] if is_number(size) else []
+    parts += [reason] if (reason := why_chance(row)) else []
+    return f"{row['attack_advantage']:.2f} of what there is to gain ({'; '.join(parts)})"
 
 
 def secrets_of(row: Mapping[str, Any]) -> str:

@@ -66,11 +66,9 @@ class TextsThreat(Threat["TextsAttack"]):
     title: ClassVar = "texts: which words are in the text?"
     headline: ClassVar = "token_f1"
     headline_title: ClassVar = "F1 over words"
-    found: ClassVar = (
-        "{what}: an attack recovers the words of texts with an F1 of {score}; without the vectors, {constant}"
-    )
+    found: ClassVar = "recovers words with an F1 of {score}, {constant} without the vectors"
     needs: ClassVar = "documents"
-    revision: ClassVar = 2
+    revision: ClassVar = 3
 
     def evaluate(self, attack: TextsAttack, side: VictimSide) -> AttackResult:
         """Show the test vectors in random order, and compare the attacker's texts with the true texts.

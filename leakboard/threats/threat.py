@@ -26,11 +26,10 @@ from leakboard.metrics.word_scores import RecoveredSentence
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications, Publisher
 from leakboard.threats.sentence_parts import (
-    CHANCE,
     NO_PROOF,
-    ROUNDING,
     audit_sentence,
     beats_constant,
+    gain_in_words,
     is_number,
     percent,
     secrets_of,
@@ -121,12 +120,14 @@ class Threat(ABC, Generic[A]):
     """Name of the measure that ``evaluate`` returns as ``attack_score``, for example ``accuracy``."""
     headline_title: ClassVar[str] = ""
     """The headline in words; empty: ``headline``."""
-    found: ClassVar[str] = "{what}: the strongest attack scores {score}; without the vectors, {constant}"
-    """The sentence about an attack that beats the best constant guess."""
+    found: ClassVar[str] = "the strongest attack scores {score}, the best constant guess {constant}"
+    """The score of the strongest attack, in words: the end of the sentence about its advantage."""
     nothing_found: ClassVar[str] = (
         "{what}: no attack did better than the best constant guess, whose score is {constant}"
     )
     """The sentence if no attack beats the best constant guess; it is no proof of privacy."""
+    things: ClassVar[str] = "texts"
+    """The test's texts, words or candidates, in words."""
     bounds_epsilon: ClassVar[bool] = False
     """Whether the headline is a lower bound on epsilon."""
     columns: ClassVar[tuple[Column, ...]] = ()
@@ -160,11 +161,12 @@ class Threat(ABC, Generic[A]):
         if not is_number(constant_privacy):
             return f"{what}: the {row['attack_metric']} of the strongest attack is {score}"
         words = {"what": what, "score": score, "constant": percent(1 - constant_privacy)}
+        found = cls.found.format(**words)
         if not beats_constant(row):
             return f"{cls.nothing_found.format(**words)}; {NO_PROOF}"
-        high = row.get("empirical_privacy_high")
-        doubt = f" ({CHANCE})" if is_number(high) and high >= constant_privacy - ROUNDING else ""
-        return cls.found.format(**words) + doubt
+        if not is_number(row.get("attack_advantage")):
+            return f"{what}: {found}"
+        return f"{what}: an attacker gains {gain_in_words(row, cls.things)}; {found}"
 
     def why_not_applicable(self, attack: A, corpus: Corpus, published: Publications | None) -> str:
         """Return why the attack does not apply to this corpus or its publications; empty if it applies.

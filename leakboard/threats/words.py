@@ -60,12 +60,10 @@ class WordsThreat(Threat["WordsAttack"]):
     title: ClassVar = "words: which word is this vector?"
     headline: ClassVar = f"recall@{HEADLINE}"
     headline_title: ClassVar = "share found among five candidates"
-    found: ClassVar = (
-        "{what}: for {score} of the words the right one is among an attack's first five; "
-        "without the vectors, {constant}"
-    )
+    found: ClassVar = "the right word is among five candidates in {score}, in {constant} without the vectors"
+    things: ClassVar = "words"
     needs: ClassVar = "words"
-    revision: ClassVar = 1
+    revision: ClassVar = 2
 
     def evaluate(self, attack: WordsAttack, side: VictimSide) -> AttackResult:
         """Show the vectors of the words that the attack did not query, in random order; score the ranked candidates.

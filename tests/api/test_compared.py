@@ -5,35 +5,37 @@ import pytest
 from leakboard.api.compared import compare_releases
 
 
-def row(victim, kept, low=None, high=None, threat="attributes", **fields):
-    """Return a row of a leaderboard: a release keeps this share of the secret private."""
+def row(victim, gain, low=None, high=None, threat="attributes", **fields):
+    """Return a row of a leaderboard: from this release the strongest attack gains so much."""
     usual = {"dataset": "table", "victim": victim, "attack": "probe", "threat": threat, "attack_metric": "accuracy"}
-    usual |= {"secret": "", "secrets": "gender", "attack_score": 1 - kept, "empirical_privacy": kept}
-    return usual | {"empirical_privacy_low": low, "empirical_privacy_high": high, **fields}
+    usual |= {"secret": "", "secrets": "gender", "attack_score": gain, "empirical_privacy": 1 - gain}
+    return usual | {
+        "attack_advantage": gain, "attack_advantage_low": low, "attack_advantage_high": high, **fields
+    }  # fmt: skip
 
 
-BEFORE = row("before", 0.29, 0.26, 0.33)
+BEFORE = row("before", 0.71, 0.67, 0.74)
 
 
 @pytest.mark.parametrize(
     ("after", "sentence"),
     [
         (
-            row("after", 0.45, 0.42, 0.49),
+            row("after", 0.55, 0.51, 0.58),
             "gender: 'after' gives away less than 'before': "
-            "accuracy 0.55 (0.51 to 0.58) instead of 0.71 (0.67 to 0.74)",
+            "an attacker gains 0.55 (0.51 to 0.58), not 0.71 (0.67 to 0.74)",
         ),
         (
-            row("after", 0.20, 0.15, 0.25),
+            row("after", 0.80, 0.75, 0.85),
             "gender: 'after' gives away more than 'before': "
-            "accuracy 0.80 (0.75 to 0.85) instead of 0.71 (0.67 to 0.74)",
+            "an attacker gains 0.80 (0.75 to 0.85), not 0.71 (0.67 to 0.74)",
         ),
         (
-            row("after", 0.35, 0.33, 0.40),  # the ends touch
-            "gender: no difference between 'before' and 'after' is shown: accuracy 0.71 (0.67 to 0.74) and "
+            row("after", 0.65, 0.60, 0.67),  # the ends touch
+            "gender: no difference between 'before' and 'after' is shown: an attacker gains 0.71 (0.67 to 0.74) and "
             "0.65 (0.60 to 0.67); the intervals overlap",
         ),
-        (row("after", 0.45), "gender: 'after' is not compared with 'before': an interval is missing"),
+        (row("after", 0.55), "gender: 'after' is not compared with 'before': an interval is missing"),
     ],
 )
 def test_a_sentence_says_what_the_intervals_allow(after, sentence):
@@ -41,20 +43,20 @@ def test_a_sentence_says_what_the_intervals_allow(after, sentence):
 
 
 def test_the_strongest_attack_on_each_release_counts():
-    weak = row("before", 0.60, 0.55, 0.65, attack="weak")
-    after = row("after", 0.45, 0.42, 0.49)
+    weak = row("before", 0.40, 0.35, 0.45, attack="weak")
+    after = row("after", 0.55, 0.51, 0.58)
     assert compare_releases([weak, BEFORE, after], ["before", "after"]) == compare_releases(
         [BEFORE, after], ["before", "after"]
     )
 
 
 def test_each_release_is_compared_with_the_first_and_each_secret_alone():
-    def rows(victim, kept):
-        means = row(victim, kept, kept - 0.01, kept + 0.01, secrets="age; gender")
+    def rows(victim, gain):
+        means = row(victim, gain, gain - 0.01, gain + 0.01, secrets="age; gender")
         return [means, *(means | {"secret": name, "secrets": name, "privacy_best_constant": 0.5} for name in "ag")]
 
-    releases = {"one": 0.1, "two": 0.2, "three": 0.05}
-    shown = compare_releases([row for name, kept in releases.items() for row in rows(name, kept)], list(releases))
+    releases = {"one": 0.9, "two": 0.8, "three": 0.95}
+    shown = compare_releases([row for name, gain in releases.items() for row in rows(name, gain)], list(releases))
     starts = ["gives away less than 'one'", "gives away more than 'one'"] * 2
     assert [sentence.partition(":")[0] for sentence in shown] == ["a", "a", "g", "g"]
     assert all(start in sentence for start, sentence in zip(starts, shown, strict=True))
@@ -62,9 +64,9 @@ def test_each_release_is_compared_with_the_first_and_each_secret_alone():
 
 def test_intervals_are_wider_with_more_comparisons():
     """One comparison alone shows a difference; as one of ten it is within chance (Bonferroni: 2.81 / 1.96)."""
-    after = row("after", 0.365, 0.335, 0.395)
+    after = row("after", 0.635, 0.605, 0.665)
     (alone,) = compare_releases([BEFORE, after], ["before", "after"])
-    others = [row(f"other{i}", 0.29, 0.26, 0.33) for i in range(9)]
+    others = [row(f"other{i}", 0.71, 0.67, 0.74) for i in range(9)]
     first, *_ = compare_releases([BEFORE, after, *others], ["before", "after", *(other["victim"] for other in others)])
     assert "gives away less" in alone
     assert "no difference between 'before' and 'after' is shown" in first

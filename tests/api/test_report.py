@@ -25,6 +25,7 @@ def record(attack="probe", gender=0.76, **fields):
             Metric("attack_accuracy", score, name),
             Metric("privacy_best_constant", constant, name),
             Metric("empirical_privacy", kept, name, low=kept - 0.05, high=min(kept + 0.05, constant)),
+            *made_records.gain(score, constant, 0.05, name),
         ]
     usual = {"accuracy": 0.9, "privacy": 0.345, "score": sum(s for s, _ in scores.values()) / 2, "constant": 0.41}
     usual |= {"margin": 0.045, "secrets": ("gender", "age"), "more": of_secrets, "key": attack}
@@ -65,7 +66,8 @@ class TestTable:
 class TestSentences:
     def test_a_score_is_compared_with_the_best_guess_without_the_vectors(self):
         assert report(record()).summary.splitlines() == [
-            "gender can be guessed in 76 % of the texts; without the vectors, 63 %",
+            "gender: an attacker gains 0.35 of what there is to gain (0.22 to 0.49; 100 texts); "
+            "right in 76 %, 63 % without the vectors",
             "age: no attack did better than guessing the most frequent value, which is right in 55 %; "
             "this does not show that there is nothing to find",
         ]
@@ -81,16 +83,41 @@ class TestSentences:
         assert "74 %" in summary
         assert "76 %" not in summary
 
-    def test_a_difference_that_may_be_chance_is_called_so(self):
+    @pytest.mark.parametrize(
+        ("fields", "doubt"),
+        [
+            ({}, ""),
+            ({"attack_advantage_p": 0.03}, "; this may be chance"),
+            ({"attacks": 3, "chosen_on": "test"}, "; this may be chance"),  # .01 times three attacks
+            ({"attacks": 3, "chosen_on": "dev"}, ""),
+            ({"test_size": 29}, "; fewer than 30 are too few for a claim"),
+            ({"attack_advantage_p": None}, "; this may be chance"),
+        ],
+    )
+    def test_a_gain_that_may_be_chance_is_called_so(self, fields, doubt):
         row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 0.56}
-        row |= {"privacy_best_constant": 0.45, "empirical_privacy_high": 0.45}
-        assert AttributesThreat.sentence(row).endswith("without the vectors, 55 % (the difference may be chance)")
-        assert AttributesThreat.sentence(row | {"empirical_privacy_high": 0.44}).endswith("without the vectors, 55 %")
+        row |= {
+            "privacy_best_constant": 0.45,
+            "attack_advantage": 0.25,
+            "attack_advantage_low": 0.01,
+            "test_size": 1200,
+        }
+        row |= {"attack_advantage_high": 0.4, "attack_advantage_p": 0.01} | fields
+        assert AttributesThreat.sentence(row) == (
+            f"age: an attacker gains 0.25 of what there is to gain (0.01 to 0.40; {row['test_size']:,} texts{doubt}); "
+            "right in 56 %, 55 % without the vectors"
+        )
+
+    def test_a_board_older_than_the_advantage_claims_nothing(self):
+        row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 0.56}
+        sentence = AttributesThreat.sentence(row | {"privacy_best_constant": 0.45})
+        assert sentence == "age: right in 56 %, 55 % without the vectors"
 
     def test_an_average_is_told_where_the_secrets_are_not_known_apart(self):
         metrics = [metric for metric in record().metrics if not metric.variable]
         (sentence,) = report(record(metrics=metrics)).sentences
-        assert sentence == "gender, age (on average) can be guessed in 66 % of the texts; without the vectors, 59 %"
+        assert sentence.startswith("gender, age (on average): an attacker gains 0.16 of what there is to gain")
+        assert sentence.endswith("right in 66 %, 59 % without the vectors")
 
     @pytest.mark.parametrize(
         ("bound", "claim", "end"),
@@ -111,7 +138,7 @@ class TestSentences:
         other = dataclasses.replace(record(), victim="bert", checks={"test_copies": 0.25})
         failed = dataclasses.replace(record(), status="failed", reason="no", attack="other", metrics=[])
         shown = report(record(), other, failed, notes=("take care",)).sentences
-        assert shown[0] == "bert on made: gender can be guessed in 76 % of the texts; without the vectors, 63 %"
+        assert shown[0].startswith("bert on made: gender: an attacker gains 0.35 of what there is to gain")
         assert shown[-3:] == [
             "warning: 1 of 3 cells failed: no",
             "warning: made: 25.0 % of the test texts occur verbatim in train",
@@ -145,7 +172,7 @@ class TestSentences:
 
     @pytest.mark.parametrize(("gender", "is_refuted"), [(0.68, False), (0.7, False), (0.71, True), (0.76, True)])
     def test_an_attack_that_surely_reads_a_secret_refutes_that_no_row_matches(self, joined, gender, is_refuted):
-        """Six numbers are compared, so at level 1 % the constant must be 2.94 standard errors away, not 1.96."""
+        """Six p-values are compared, so at level 1 % the advantage must be 2.94 standard errors above 0, not 1.96."""
         assert (self.WARNING not in joined("rows_match", 0.0, gender)) == is_refuted
 
     def test_no_more_is_told_than_one_reads(self):
@@ -185,7 +212,7 @@ class TestPages:
 
     def test_a_notebook_shows_sentences_and_the_table_without_columns_that_say_nothing(self):
         shown = report(record())._repr_html_()
-        assert "gender can be guessed in 76 %" in shown
+        assert "gender: an attacker gains 0.35" in shown
         heads = re.findall(r"<th [^>]*scope=.col.[^>]*>([^<]*)", shown)
         assert "attack score" in heads
         assert not {"dataset", "claimed"} & set(heads)

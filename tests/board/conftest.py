@@ -10,16 +10,22 @@ from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.board import tables
+from leakboard.suite import revisions
+from leakboard.threats.membership import MembershipThreat
 from leakboard.threats.secrets import SecretsThreat
 from leakboard.threats.texts import TextsThreat
+from leakboard.threats.words import WordsThreat
 
 REVISION = "__leakboard_revision__"
 PUBLISHED_REVISIONS = (
     (AttributeInference, REVISION, 1),
     (BagOfWords, REVISION, 1),
     (EntityPresence, REVISION, 1),
+    (MembershipThreat, "revision", 1),
     (SecretsThreat, "revision", 1),
     (TextsThreat, "revision", 1),
+    (WordsThreat, "revision", 1),
+    (revisions, "UTILITY", 1),
 )
 """What has a later revision now than when the boards were computed, and the published revision."""
 

@@ -17,9 +17,9 @@ def test_dev_decides_if_all_attacks_report_it(rows):
 
 
 def test_an_attack_that_learned_dev_by_heart_does_not_hide_a_stronger_one(rows):
-    """The difference of 0.4 on 100 test texts is just believed; 0.41 is not."""
+    """The advantage is 0, and its interval 0.4 wide: 0.8 on dev is just believed, 0.81 is not."""
     strong = on_dev(scored(0, 0.55, attack="strong", test_size=100), 0.7)
-    for dev, expected in ((0.9, ["weak", "dev"]), (0.91, ["strong", "test"]), (1.0, ["strong", "test"])):
+    for dev, expected in ((0.8, ["weak", "dev"]), (0.81, ["strong", "test"]), (1.0, ["strong", "test"])):
         (row,) = rows([on_dev(scored(0, 0.5, attack="weak", test_size=100), dev), strong], "best_known")
         assert [row[name] for name in ("attack", "chosen_on")] == expected
 

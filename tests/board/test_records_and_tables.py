@@ -8,6 +8,7 @@ import math
 import pandas as pd
 import pytest
 from made_records import CLAIM, scored, with_metrics, without_result
+from scipy import stats
 
 from leakboard.board import tables
 from leakboard.board.leaderboard import LOST, leaderboard
@@ -19,7 +20,9 @@ HEADER = (
     "empirical_privacy,empirical_privacy_low,empirical_privacy_high,privacy_best_constant,privacy_text_classifier,privacy_bayes,"
     "fairness_gap,fairness_variable,epsilon_claimed,epsilon_proved,epsilon_audited,delta,privacy_unit,verdict,status,"
     "privacy_label,task_accuracy_sd,empirical_privacy_sd,test_copies,observations,"
-    "secret,dataset_options,victim_options,attack_options,attack_score_new,empirical_privacy_new,attack_score_dev"
+    "secret,dataset_options,victim_options,attack_options,attack_score_new,empirical_privacy_new,attack_score_dev,"
+    "attack_advantage,attack_advantage_low,attack_advantage_high,attack_advantage_p,attack_advantage_dev,attack_auc,"
+    "exposed_value,exposed_found,exposed_lift"
 )
 NAMES = {"dataset": "texts", "victim": "encoder", "attack": "guesser"}
 
@@ -31,7 +34,9 @@ class TestLeaderboard:
         assert header == HEADER
         assert row == (
             "texts,encoder,guesser,age; gender,2,40,0.8500,0.5500,accuracy,0.7500,0.2500,0.1500,0.3500,0.5000,0.1250,,"
-            ",,0.5000,4.0000,,1e-06,document,unproven,ok,,0.0707,0.0707,0.2500,1,,texts,encoder,guesser,,,"
+            ",,0.5000,4.0000,,1e-06,document,unproven,ok,,0.0707,0.0707,0.2500,1,,texts,encoder,guesser,,,,"
+            # advantages .4 and .6, each .2 to both sides; twice the mean of the p-values of 3.92 and 5.88 errors
+            "0.5000,0.3000,0.7000,0.0000,,,,,"
         )
 
     def test_one_seed_has_no_deviation(self, rows):
@@ -44,6 +49,29 @@ class TestLeaderboard:
         assert below["status"] == equal["status"] == "attack failed: no better than the best constant guess"
         assert above["status"] == "ok"
         assert below["empirical_privacy"] == "0.5000"  # the constant's, not 1 minus the attack's score
+
+    def test_p_values_of_seeds_are_combined(self):
+        (row,) = leaderboard([scored(seed, 0.6) for seed in range(2)])
+        assert row["attack_advantage_p"] == pytest.approx(2 * stats.norm.sf(1.96))
+        (row,) = leaderboard([scored(0, 0.6)])
+        assert row["attack_advantage_p"] == pytest.approx(stats.norm.sf(1.96))
+
+    def test_the_most_exposed_value_has_the_largest_rate(self, rows):
+        """Rates are means over seeds; the row about all secrets names no value."""
+        records = []
+        for rate in (0.2, 0.4):
+            values = {"old": (rate, 4.0), "young": (0.25, 9.0)}
+            metrics = [
+                Metric(name, value, "age", group)
+                for group, both in values.items()
+                for name, value in zip(("tpr@fpr=0.01", "lift"), both, strict=True)
+            ]
+            metrics.append(Metric("attack_accuracy", 0.5, "age"))
+            records.append(with_metrics(scored(len(records), 0.7), *metrics))
+        mean, age, *_ = rows(records)
+        names = ("exposed_value", "exposed_found", "exposed_lift")
+        assert [age[name] for name in names] == ["old", "0.3000", "4.0000"]
+        assert [mean[name] for name in names] == ["", "", ""]
 
     @pytest.mark.parametrize("seeds", [1, 3])
     def test_an_attack_equal_to_the_constant_has_lost_despite_rounding(self, seeds):

@@ -47,8 +47,8 @@ def demo(boards):
 
 
 def test_cells_of_what_has_a_later_revision_are_due(boards):
-    """Of the demo's cells, half are of attacks on secrets."""
-    assert demo(boards).stale == 20
+    """The measures of every victim have one."""
+    assert demo(boards).stale == 40
 
 
 @pytest.mark.usefixtures("as_published")
@@ -110,7 +110,7 @@ def test_cells_of_other_suites_are_read_from_the_board_and_from_a_subfolder(boar
     rewritten(lambda suite: None, "own")
     (boards / "demo" / "own").mkdir()
     (boards / "demo" / "own" / "records.jsonl.gz").write_bytes(pack((record, []) for record in records[:5]))
-    monkeypatch.setattr(revisions, "UTILITY", 2)
+    monkeypatch.setattr(revisions, "UTILITY", 50)
     states = {state.suite: state for state in freshness(boards)}
     assert set(states) == {"demo/suite.yaml", "demo/one_victim.yaml", "demo/own.yaml"}
     assert states["demo/own.yaml"].published == len(records)  # the board's records count, too

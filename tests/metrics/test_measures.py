@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.metrics import accuracy_score, f1_score
 
 from leakboard.errors import RequestError
-from leakboard.metrics.measures import Ratio, accuracy, best_offset, bootstrap, micro_f1, remaining_privacy
+from leakboard.metrics.measures import Ratio, accuracy, advantage, best_offset, micro_f1, remaining_privacy
 
 
 class TestScores:
@@ -48,86 +48,44 @@ class TestScores:
 
 
 class TestIntervals:
-    """The 95 % interval holds the truth in 95 % of experiments and never has width zero."""
+    """F1 has the interval of a share; parts of a score keep their authors."""
 
-    @pytest.mark.parametrize("kind", ["share", "f1"])
-    def test_coverage(self, kind):
-        rng, n, experiments = np.random.default_rng(1), 200, 300
+    def test_none_of_fifteen_positives_found_does_not_prove_an_f1_of_0(self):
+        """Wilson's interval of 0 of 15 ends at .2039 for J, so at .3387 for F1; the 985 other texts do not matter."""
+        truth = (np.arange(1000) < 15).astype(np.int64)
+        low, high = micro_f1(np.zeros(1000, np.int64), truth).interval()
+        assert (low, high) == pytest.approx((0.0, 0.3387), abs=5e-5)
+
+    def test_five_of_five_found_does_not_prove_an_f1_of_1(self):
+        truth = (np.arange(1000) < 5).astype(np.int64)
+        low, high = micro_f1(truth, truth).interval()
+        wilson = stats.binomtest(5, 5).proportion_ci(method="wilson").low
+        assert (low, high) == pytest.approx((2 * wilson / (1 + wilson), 1.0))
+
+    def test_nothing_to_find_and_nothing_guessed_has_no_interval(self):
+        low, high = micro_f1(np.zeros(9, np.int64), np.zeros(9, np.int64)).interval()
+        assert math.isnan(low)
+        assert math.isnan(high)
+
+    @pytest.mark.parametrize(("prevalence", "n"), [(0.05, 60), (0.02, 300), (0.4, 200)])
+    def test_coverage_of_f1(self, prevalence, n):
+        rng, experiments = np.random.default_rng(1), 300
+        found, false = 0.7, 0.02
+        true_f1 = 2 * prevalence * found / (prevalence * (1 + found) + (1 - prevalence) * false)
         hits = 0
         for _ in range(experiments):
-            if kind == "share":
-                truth = 0.3
-                score = Ratio((rng.random(n) < truth).astype(float), np.ones(n))
-            else:
-                gold, guess = rng.random(n) < 0.4, rng.random(n) < 0.5
-                truth = 2 * 0.4 * 0.5 / (0.4 + 0.5)
-                score = micro_f1(guess.astype(np.int64), gold.astype(np.int64))
-            low, high = score.interval()
-            hits += low <= truth <= high
-        low, high = stats.binom(experiments, 0.95).interval(0.999)
-        assert low <= hits <= high
-
-    def test_the_interval_of_a_share_is_close_to_wilsons(self):
-        score = Ratio(np.repeat([1.0, 0.0], [300, 700]), np.ones(1000))
-        wilson = stats.binomtest(300, 1000).proportion_ci(method="wilson")
-        assert score.interval() == pytest.approx((wilson.low, wilson.high), abs=0.005)
-
-    def test_it_equals_scipys_interval_of_two_thousand_resamples(self):
-        x = np.random.default_rng(1).random(30)
-        options = {"n_resamples": 2_000, "method": "percentile", "rng": np.random.default_rng(0)}
-        expected = stats.bootstrap((x,), np.mean, **options).confidence_interval
-        assert Ratio(x, np.ones(30)).interval() == pytest.approx((expected.low, expected.high), rel=1e-12)
-
-    @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
-    def test_equal_texts_have_wilsons_interval(self, value):
-        low, high = Ratio(np.full(20, value), np.ones(20)).interval()
-        wilson = stats.binomtest(int(20 * value), 20).proportion_ci(method="wilson")
-        assert (low, high) == (wilson.low, wilson.high)
-        assert high - low > 0.15
-
-    def test_one_text_has_no_interval(self):
-        metric = Ratio(np.ones(1), np.ones(1)).metric("x")
-        assert (metric.value, metric.n) == (1, 1)
-        assert math.isnan(metric.low)
-        assert math.isnan(metric.high)
-
-    def test_samples_are_resampled_together(self):
-        x = np.random.default_rng(0).normal(size=50)
-        wilson = stats.binomtest(0, 50).proportion_ci(method="wilson")
-        assert bootstrap(lambda a, b, axis=-1: (a - b).sum(axis), x, x) == (wilson.low, wilson.high)
-
-    def test_texts_of_one_author_are_one_observation(self):
-        rng = np.random.default_rng(3)
-        right, weights = rng.integers(0, 2, 40).astype(float), rng.uniform(1, 3, 40)
-        once = Ratio(right, weights)
-        authors = rng.permutation(np.repeat(np.arange(40), 4))
-        four_times = Ratio(right[authors], weights[authors], authors)
-        assert four_times.interval() == pytest.approx(once.interval(), abs=1e-12)
-        low, high = Ratio(right[authors], weights[authors]).interval()
-        assert high - low < 0.6 * np.diff(once.interval())[0]
-
-    @pytest.mark.slow
-    def test_coverage_where_authors_differ(self):
-        rng, experiments = np.random.default_rng(2), 300
-        hits = {"authors": 0, "texts": 0}
-        authors = np.repeat(np.arange(60), 10)
-        for _ in range(experiments):
-            right = (rng.random(600) < rng.beta(1, 1, 60)[authors]).astype(float)
-            for name, units in (("authors", authors), ("texts", None)):
-                low, high = Ratio(right, np.ones(600), units).interval()
-                hits[name] += low <= 0.5 <= high
-        low, high = stats.binom(experiments, 0.95).interval(0.999)
-        assert low <= hits["authors"] <= high
-        assert hits["texts"] < low
+            truth = rng.random(n) < prevalence
+            guess = rng.random(n) < np.where(truth, found, false)
+            low, high = micro_f1(guess.astype(np.int64), truth.astype(np.int64)).interval()
+            hits += not high < true_f1 and not low > true_f1
+        assert stats.binomtest(hits, experiments, 0.95, alternative="less").pvalue > 1e-3
 
     def test_a_part_keeps_its_authors(self):
-        part = Ratio(np.arange(4.0), np.ones(4), np.array([7, 7, 8, 9])).within(np.array([True, False, True, True]))
+        whole = Ratio(np.arange(4.0), np.ones(4), np.array([7, 7, 8, 9]), is_dice=True)
+        part = whole.within(np.array([True, False, True, True]))
         assert part.numerator.tolist() == [0, 2, 3]
         assert part.units.tolist() == [7, 8, 9]
-
-    def test_the_interval_is_reproducible(self):
-        score = Ratio(np.arange(10.0), np.arange(1.0, 11.0))
-        assert score.interval() == score.interval()
+        assert part.is_dice
 
 
 class TestRemainingPrivacy:
@@ -140,7 +98,7 @@ class TestRemainingPrivacy:
         metric = remaining_privacy(attack, constant)
         assert metric.value == pytest.approx(expected)
         assert metric.low <= metric.value <= metric.high
-        assert metric.high <= 1 - constant.interval()[0] + 1e-12
+        assert metric.high <= 1 - constant.interval(0.975)[0] + 1e-12
 
     def test_a_worse_attack_never_raises_it(self):
         rng = np.random.default_rng(0)
@@ -148,6 +106,48 @@ class TestRemainingPrivacy:
         for _ in range(20):
             attack = Ratio(rng.integers(0, 2, 60).astype(float), np.ones(60))
             assert remaining_privacy(attack, constant).value <= 1 - constant.value + 1e-12
+
+
+class TestAdvantage:
+    """(a - c) / (1 - c), with a paired interval and a p-value."""
+
+    def test_by_hand(self):
+        """70 of 100 are right where a constant is right in 40; the attack is right wherever the constant is."""
+        attack, constant = (Ratio(np.repeat([1.0, 0.0], [k, 100 - k]), np.ones(100)) for k in (70, 40))
+        value, p_value = advantage(attack, constant)
+        assert value.value == pytest.approx(0.5)
+        # The standard error of the mean of thirty ones and seventy zeros.
+        error = np.std(np.repeat([1.0, 0.0], [30, 70]), ddof=1) / 10
+        assert p_value.value == pytest.approx(stats.norm.sf(0.3 / error))
+        # (a - c) / (1 - c) = 1 - (1 - a) / (1 - c): by the delta method its variance is that of the residuals.
+        lost, left = 1 - attack.numerator, 1 - constant.numerator
+        width = 1.96 * np.std(lost - 0.5 * left, ddof=1) / 10 / 0.6
+        assert (value.low, value.high) == pytest.approx((0.5 - width, 0.5 + width), abs=0.005)
+
+    def test_a_perfect_attack_on_few_texts_is_no_proof(self):
+        value, p_value = advantage(Ratio(np.ones(4), np.ones(4)), Ratio(np.zeros(4), np.ones(4)))
+        assert (value.value, value.high) == (1, 1)
+        assert value.low < 0.6
+        assert p_value.value == 0.5**4
+
+    def test_an_attack_like_the_constant_gains_nothing(self):
+        constant = Ratio(np.repeat([1.0, 0.0], [6, 4]), np.ones(10))
+        value, p_value = advantage(constant, constant)
+        assert value.value == 0
+        assert p_value.value == 1
+
+    def test_false_claims_are_rare(self):
+        """Both guess at random: at most 2.5 % of the p-values are below .025, as far as 1,000 runs can tell."""
+        rng, runs, units = np.random.default_rng(2), 1000, np.repeat(np.arange(40), 5)
+        for of_users in (None, units):
+            claims = 0
+            for _ in range(runs):
+                attack, constant = ((rng.random(40) < 0.3)[units].astype(float) for _ in range(2))
+                if of_users is None:
+                    attack, constant = (rng.random(200) < 0.3).astype(float), (rng.random(200) < 0.3).astype(float)
+                scores = (Ratio(side, np.ones(200), of_users) for side in (attack, constant))
+                claims += advantage(*scores)[1].value <= 0.025
+            assert stats.binomtest(claims, runs, 0.025, alternative="greater").pvalue > 1e-3
 
 
 def test_the_best_threshold_is_halfway_between_two_margins():

@@ -186,7 +186,10 @@ class TestSmall:
         assert metric.status == NO_INTERVAL
 
     def test_root_mean_square_by_hand(self):
-        metric = root_mean_square(np.array([3.0, -4.0]), "rmse_mean", "score")
+        """The squares are 9, 16, 9 and 16: their mean is 12.5, its standard error 7 / (2 sqrt(3))."""
+        metric = root_mean_square(np.array([3.0, -4.0, -3.0, 4.0]), "rmse_mean", "score")
         assert metric.value == pytest.approx(math.sqrt(12.5))
-        assert (metric.low, metric.high) == pytest.approx((3, 4))
+        half_width = 3.182446 * 7 / (2 * math.sqrt(3))  # Student's t, three degrees of freedom
+        assert metric.low**2 == pytest.approx(12.5 - half_width)
+        assert metric.high**2 == pytest.approx(12.5 + half_width)
         assert metric.status == ""

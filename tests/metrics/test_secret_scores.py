@@ -152,7 +152,7 @@ def test_a_single_class_has_no_area(make_corpus):
     corpus = constant_corpus(make_corpus, 1, kind="attribute")
     metrics = measured(corpus, random_guesses(corpus))
     assert metrics["attack_auc/s"].value is None
-    assert metrics["attack_auc/s"].status == "one class only"
+    assert metrics["attack_auc/s"].status == "fewer than two texts (or authors) with each of two values"
     absent = metrics["attack_accuracy/s/absent"]
     assert (absent.value, absent.n, absent.status) == (None, 0, "no test text in this group")
     assert metrics["attack_accuracy/s/present"].n == 6
@@ -166,11 +166,11 @@ def test_without_any_entity_all_privacy_remains(make_corpus):
     assert metrics["empirical_privacy"].value == 1
 
 
-def test_one_text_has_no_interval(make_corpus):
+def test_one_text_proves_little(make_corpus):
     corpus = constant_corpus(make_corpus, 1, n=1)
     metrics = measured(corpus, {"s": one_hot([1], 2)})
     assert metrics["attack_score"].value == 1
-    assert np.isnan(metrics["attack_score"].low)
+    assert metrics["attack_score"].low < 0.5
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,10 @@ def test_baselines_of_each_secret_by_hand(make_corpus):
     attack, privacy = (metrics[f"{name}/gender"] for name in ("attack_accuracy", "empirical_privacy"))
     assert attack.value == pytest.approx(0.7)
     assert privacy.value == pytest.approx(1 - 0.7)
-    low, high = accuracy(np.ones(10, np.int64), gender).interval()  # of the constant, which is right in 6 of 10
-    assert (privacy.low, privacy.high) == pytest.approx((1 - max(attack.high, high), 1 - max(attack.low, low)))
+    constant = accuracy(np.ones(10, np.int64), gender)  # right in 6 of 10
+    by_attack = accuracy(np.array([1] * 3 + [0] * 7), gender)
+    low, high = (max(score.interval(c)[end] for score in (constant, by_attack)) for end, c in ((0, 0.975), (1, 0.95)))
+    assert (privacy.low, privacy.high) == pytest.approx((1 - high, 1 - low))
     assert metrics["privacy_best_constant/gender"].value == pytest.approx(1 - 0.6)
     assert metrics["privacy_label/gender"].value == pytest.approx(1 - 0.4)  # label 1 is a tie, resolved as f
     assert metrics["privacy_text_classifier/gender"].value == pytest.approx(1 - 0.1)  # only the sixth guess is right
@@ -291,3 +293,53 @@ def test_guesses_that_know_nothing_seldom_beat_the_constant(make_corpus, classes
         metrics = measured(corpus, scores, secrets=corpus.secrets)
         beaten += metrics["empirical_privacy"].high < metrics["privacy_best_constant"].value - 1e-9
     assert beaten <= stats.binom.isf(1e-4, runs, 0.025)
+
+
+class TestRareSecrets:
+    """Accuracy hides rare secrets; the advantage does not."""
+
+    def test_a_rare_secret_that_is_ranked_right_is_a_leak(self, make_corpus):
+        """3 % of 3,000 texts have the secret, and one coordinate is shifted by 2: the area is Phi(sqrt(2)) = .921."""
+        rng, n = np.random.default_rng(0), 3000
+        truth = (np.arange(n) < 90).astype(np.int64)
+        margin = rng.normal(size=n) + 2 * truth - 4.5  # above 0 where the secret is likelier than not
+        corpus = make_corpus(
+            {split: {"ill": truth} for split in ("train", "dev", "test")}, [("ill", ("no", "yes"), "attribute")]
+        )
+        metrics = measured(corpus, {"ill": np.stack([-margin / 2, margin / 2], axis=1)})
+        assert metrics["attack_score"].value < 0.98  # the constant guess: .97
+        assert metrics["attack_auc/ill"].value == pytest.approx(0.921, abs=0.03)
+        advantage = metrics["attack_advantage/ill"]
+        assert advantage.value == pytest.approx(2 * metrics["attack_auc/ill"].value - 1)
+        assert 0.7 < advantage.low < advantage.value < advantage.high < 0.95
+        assert metrics["attack_advantage_p/ill"].value < 1e-20
+        assert metrics["tpr@fpr=0.01/ill/yes"].value > 0.2
+        assert metrics["lift/ill/yes"].value > 15
+
+    def test_the_lift_by_hand(self, make_corpus):
+        """Of 40 texts 10 have the value; of the ten most suspected 5 have it surely, and of five places ten tie."""
+        truth = np.array([1] * 5 + [0] * 25 + [1] * 5 + [0] * 5)
+        margin = np.array([9.0] * 5 + [0.0] * 25 + [5.0] * 10)
+        corpus = make_corpus(
+            {split: {"s": truth} for split in ("train", "dev", "test")}, [("s", ("a", "b"), "attribute")]
+        )
+        metrics = measured(corpus, {"s": np.stack([-margin, margin], axis=1)})
+        assert metrics["lift/s/b"].value == pytest.approx((5 + 2.5) / 10 / 0.25)
+
+    def test_a_value_of_one_text_is_left_out(self, make_corpus):
+        truth = np.array([0, 0, 0, 1, 1, 1, 2])
+        corpus = make_corpus(
+            {split: {"s": truth} for split in ("train", "dev", "test")}, [("s", ("a", "b", "c"), "attribute")]
+        )
+        metrics = measured(corpus, {"s": one_hot(np.array([0, 0, 0, 1, 1, 1, 0]), 3)})
+        # a: 3 of 3 found and 3 of 4 others told apart, area 1 - 1/8; b: all right; c is not in the mean
+        assert metrics["attack_auc/s"].value == pytest.approx((7 / 8 + 1) / 2)
+
+    def test_all_secrets_together_have_the_mean_advantage(self, make_corpus):
+        first, second = np.array([0, 0, 1, 1] * 5), np.array([0, 1, 0, 1] * 5)
+        corpus = make_corpus(
+            {split: {"s": first, "t": second} for split in ("train", "dev", "test")},
+            [("s", ("a", "b"), "attribute"), ("t", ("a", "b"), "attribute")],
+        )
+        metrics = measured(corpus, {"s": one_hot(first, 2), "t": one_hot(first, 2)})
+        assert [metrics[f"attack_advantage{name}"].value for name in ("/s", "/t", "")] == [1, 0, 0.5]

@@ -18,13 +18,13 @@ THREATS = [AttributesThreat, CanariesThreat, EntitiesThreat, MembershipThreat, R
 
 def test_names_revisions_and_needs_are_those_of_published_results():
     assert {threat.name: (threat.identity or threat.name, threat.revision, threat.needs) for threat in THREATS} == {
-        "attributes": ("secrets", 2, "documents"),
+        "attributes": ("secrets", 3, "documents"),
         "canaries": ("canaries", 2, "words"),
-        "entities": ("secrets", 2, "documents"),
-        "membership": ("membership", 1, "words"),
+        "entities": ("secrets", 3, "documents"),
+        "membership": ("membership", 2, "words"),
         "releases": ("releases", 1, "releases"),
-        "texts": ("texts", 2, "documents"),
-        "words": ("words", 1, "words"),
+        "texts": ("texts", 3, "documents"),
+        "words": ("words", 2, "words"),
     }
 
 
@@ -86,8 +86,8 @@ def test_every_threat_describes_its_result_in_a_sentence(name):
     threat = threat_named(name)
     assert threat.headline
     row = {"secrets": "age", "attack_metric": threat.headline, "attack_score": 0.7, "privacy_best_constant": 0.5}
-    row |= {"empirical_privacy_high": 0.5, "epsilon_audited": 0.7, "epsilon_claimed": 0.5, "verdict": "violated"}
+    row |= {"attack_advantage": 0.4, "epsilon_audited": 0.7, "epsilon_claimed": 0.5, "verdict": "violated"}
     assert "0.7" in threat.sentence(row) or "70 %" in threat.sentence(row)
     if not threat.bounds_epsilon:
-        assert threat.sentence(row).endswith("(the difference may be chance)")
-        assert "does not show that there is nothing to find" in threat.sentence({**row, "attack_score": 0.5})
+        assert "gains 0.40 of what there is to gain (no interval; this may be chance)" in threat.sentence(row)
+        assert "does not show that there is nothing to find" in threat.sentence({**row, "attack_advantage": 0.0})

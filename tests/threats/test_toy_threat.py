@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from leakboard.interfaces import Attack, Floats, Integers
-from leakboard.metrics.measures import Metric, Ratio, remaining_privacy
+from leakboard.metrics.measures import Metric, Ratio, advantage, remaining_privacy
 from leakboard.suite.options import attack
 from leakboard.column import Column
 from leakboard.threats.threat import AttackResult, Threat, VictimSide, observe, shuffled
@@ -40,7 +40,7 @@ class LengthsThreat(Threat["LengthsAttack"]):
     title: ClassVar = "lengths: how many words has the text?"
     headline: ClassVar = "length_accuracy"
     headline_title: ClassVar = "share of right lengths"
-    found: ClassVar = "an attack counts the words of {score} of the texts; without the vectors, of {constant}"
+    found: ClassVar = "counts the words of {score} of the texts, of {constant} without the vectors"
     needs: ClassVar = "documents"
     revision: ClassVar = 1
     columns: ClassVar = (
@@ -70,7 +70,7 @@ class LengthsThreat(Threat["LengthsAttack"]):
         constant = np.bincount(known).argmax()
         guesses = guess(vectors)
         hits, constant_hits = (Ratio((guessed == truth).astype(float), every) for guessed in (guesses, constant))
-        metrics = [hits.metric("attack_score"), remaining_privacy(hits, constant_hits)]
+        metrics = [hits.metric("attack_score"), remaining_privacy(hits, constant_hits), *advantage(hits, constant_hits)]
         metrics += [Metric("privacy_best_constant", 1 - constant_hits.value, n=len(truth))]
         metrics += [Metric("words_off", float(np.abs(guesses - truth).mean()), n=len(truth))]
         return AttackResult(("length",), len(truth), metrics)
@@ -122,8 +122,8 @@ def test_a_new_threat_is_in_every_table_sentence_page_and_gate(lengths, output_o
     suite = str(lengths.folder / "tiny.yaml")
     report = leakboard.run(suite, out=lengths.out, plugins=lengths.files)
     constant = 1 - row["privacy_best_constant"]
-    sentence = f"an attack counts the words of {100 * row['attack_score']:.0f} % of the texts; without the vectors, of "
-    assert any(text.startswith(f"{sentence}{100 * constant:.0f} %") for text in report.sentences)
+    shares = f"{100 * row['attack_score']:.0f} % of the texts, of {100 * constant:.0f} %"
+    assert any(text.endswith(f"counts the words of {shares} without the vectors") for text in report.sentences)
     assert "words off" in report._repr_html_()
 
 
@@ -161,7 +161,7 @@ def test_a_column_with_the_name_of_one_of_leakboards_is_refused_before_a_cell_is
     ("metric", "right", "wrong"),
     [
         ("attack_score", 'hits.metric("attack_score")', 'hits.metric("length_accuracy")'),
-        ("empirical_privacy", ", remaining_privacy(hits, constant_hits)]", "]"),
+        ("empirical_privacy", ", remaining_privacy(hits, constant_hits),", ","),
         ("privacy_best_constant", '"privacy_best_constant"', '"privacy_constant"'),
     ],
 )

@@ -1,0 +1,144 @@
+"""Test areas under ROC curves: by hand, the variance of the theorem, false claims and coverage."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import roc_auc_score
+
+from leakboard.metrics.areas import Area, Ranking
+from leakboard.metrics.intervals import wilson
+
+
+def area_of(scores, inside, units=None):
+    return Area.of([Ranking(np.asarray(scores, np.float64), np.asarray(inside, bool))], units)
+
+
+def drawn(rng, n, prevalence, shift=0.0, users=None, is_of_user=False):
+    """Return scores, who has the value, and authors.
+
+    Scores are normal, higher by ``shift`` with the value, and shared in part by the texts of an author.
+    """
+    units = None if users is None else np.sort(rng.integers(0, users, n))
+    inside = rng.random(users)[units] < prevalence if is_of_user else rng.random(n) < prevalence
+    scores = rng.normal(size=n) + shift * inside
+    return scores + (0 if users is None else rng.normal(size=users)[units]), inside, units
+
+
+def test_ties_count_half():
+    assert area_of([3.0, 2.0, 1.0, 2.0, 1.0, 0.0], [1, 1, 1, 0, 0, 0]).value == pytest.approx(7 / 9)
+
+
+@pytest.mark.parametrize("users", [None, 8])
+def test_values_without_each_unit_are_those_of_the_other_units(users):
+    """The fast jackknife equals the area of scikit-learn without each author."""
+    from leakboard.metrics.areas import _left_out
+
+    rng = np.random.default_rng(0)
+    scores, inside = rng.integers(0, 9, 60).astype(float), rng.random(60) < 0.4
+    codes = np.arange(60) if users is None else rng.integers(0, users, 60)
+    area, left = _left_out(Ranking(scores, inside), codes)
+    assert area == pytest.approx(roc_auc_score(inside, scores))
+    expected = [roc_auc_score(inside[codes != unit], scores[codes != unit]) for unit in range(codes.max() + 1)]
+    assert left == pytest.approx(expected)
+
+
+def test_the_test_against_chance_is_mann_and_whitneys():
+    rng = np.random.default_rng(1)
+    scores, inside, _ = drawn(rng, 90, 0.3, 0.5)
+    p_value = area_of(scores, inside).p_value
+    sides = {"alternative": "greater", "method": "asymptotic", "use_continuity": False}
+    expected = stats.mannwhitneyu(scores[inside], scores[~inside], **sides).pvalue
+    assert p_value == pytest.approx(expected, rel=0.15)  # the jackknife may widen it
+    assert p_value >= expected - 1e-12
+
+
+def test_the_interval_is_near_that_of_exponential_scores():
+    """The theorem's variance at the area 2/3 with scores of rates 1 and 1/2 is .0028 for 40 and 60 texts."""
+    rng, runs = np.random.default_rng(2), 2000
+    inside = np.arange(100) < 40
+    areas = [roc_auc_score(inside, rng.exponential(np.where(inside, 2.0, 1.0))) for _ in range(runs)]
+    t, m, n = 2 / 3, 40, 60
+    variance = (t * (1 - t) + (m - 1) * (t / (2 - t) - t**2) + (n - 1) * (2 * t**2 / (1 + t) - t**2)) / (m * n)
+    assert np.var(areas) == pytest.approx(variance, rel=0.15)
+
+
+@pytest.mark.parametrize("sizes", [(3, 100), (100, 3), (40, 40)])
+def test_a_perfect_attack_has_wilsons_interval_of_the_rarer_kind(sizes):
+    area = area_of(np.repeat([2.0, 1.0], sizes), np.repeat([1, 0], sizes))
+    assert area.value == 1
+    assert area.interval() == pytest.approx(wilson(1.0, min(sizes), 1.959964), abs=1e-6)
+    assert area.p_value < 0.01
+
+
+def test_one_author_of_a_kind_proves_nothing():
+    area = area_of([4.0, 3.0, 2.0, 1.0], [1, 1, 0, 0], np.array([0, 0, 1, 2]))
+    assert area.value == 1
+    assert all(map(math.isnan, area.interval()))
+    assert area.p_value == 1
+
+
+def test_a_constant_guess_gains_nothing():
+    area = area_of(np.zeros(20), np.arange(20) < 5)
+    low, high = area.interval()
+    assert (area.value, area.p_value) == (0.5, 0.5)
+    assert low < 0.5 < high
+
+
+CASES = {
+    "balanced": (300, 0.5, None, False),
+    "rare": (300, 0.03, None, False),
+    "few": (60, 0.3, None, False),
+    "authors": (300, 0.5, 40, False),
+    "secret of the author": (300, 0.5, 40, True),
+    "few authors": (60, 0.5, 8, True),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_false_claims_are_rare_and_intervals_cover(case):
+    """By chance at most 2.5 % of p-values are below .025, and 95 % of intervals hold the area, as 600 runs tell."""
+    rng, runs, claims, covered, known = np.random.default_rng(3), 600, 0, 0, 0
+    n, prevalence, users, is_of_user = CASES[case]
+    for _ in range(runs):
+        scores, inside, units = drawn(rng, n, prevalence, 0.0, users, is_of_user)
+        if inside.all() or not inside.any():
+            continue
+        area = area_of(scores, inside, units)
+        low, high = area.interval()
+        claims += area.p_value <= 0.025
+        known += not math.isnan(low)
+        covered += low <= 0.5 <= high
+    assert stats.binomtest(claims, runs, 0.025, alternative="greater").pvalue > 1e-3
+    assert stats.binomtest(covered, known, 0.95, alternative="less").pvalue > 1e-3
+
+
+def test_texts_of_authors_taken_for_independent_make_false_claims():
+    """The broken variant: without units, far more than 2.5 % of p-values are below .025."""
+    rng = np.random.default_rng(4)
+    claims = 0
+    for _ in range(300):
+        scores, inside, _ = drawn(rng, 300, 0.5, 0.0, 20, True)
+        claims += area_of(scores, inside).p_value <= 0.025
+    assert claims > 0.15 * 300
+
+
+@pytest.mark.parametrize("shift", [1.0, 3.0])
+def test_coverage_of_large_areas(shift):
+    rng, runs, covered = np.random.default_rng(5), 400, 0
+    for _ in range(runs):
+        scores, inside, _ = drawn(rng, 200, 0.1, shift)
+        low, high = area_of(scores, inside).interval() if 1 < inside.sum() < 199 else (0, 1)
+        covered += low <= stats.norm.cdf(shift / math.sqrt(2)) <= high
+    assert stats.binomtest(covered, runs, 0.95, alternative="less").pvalue > 1e-3
+
+
+def test_the_mean_of_independent_areas_varies_less():
+    rng = np.random.default_rng(6)
+    inside = rng.random(400) < 0.5
+    rankings = [Ranking(rng.normal(size=400), inside) for _ in range(9)]
+    one, mean = (np.diff(Area.of(some, None).interval())[0] for some in (rankings[:1], rankings))
+    copies = np.diff(Area.of(rankings[:1] * 9, None).interval())[0]
+    assert mean == pytest.approx(one / 3, rel=0.25)
+    assert copies == pytest.approx(one, rel=1e-3)
