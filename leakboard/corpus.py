@@ -39,6 +39,12 @@ class Texts(list[str]):
         super().__init__(texts)
         self.rows, self.ids = rows, ids
 
+    def take(self, places: Sequence[int]) -> Texts:
+        """Return the texts at these places, in this order."""
+        rows = None if self.rows is None else self.rows[list(places)]
+        ids = None if self.ids is None else [self.ids[place] for place in places]
+        return Texts([self[place] for place in places], rows, ids)
+
 
 @dataclass(frozen=True, eq=False)
 class Corpus:

@@ -157,7 +157,19 @@ class Mine(Victim):
     def fitt(self, corpus, seed):
         return FittedLengths(1.0)
 """
+KEEPS_A_FIT = """
+KEPT = []
+
+
+@victim(revision=1)
+class Mine(Lengths):
+    def fit(self, corpus, seed) -> FittedLengths:
+        if not KEPT:
+            KEPT.append(FittedLengths(1.0 + seed))
+        return KEPT[0]
+"""
 DOCUMENTS, REPEATABLE = "publishes documents", "publishes the same each time"
+OWN_VECTORS = "gives each text its own vector"
 BROKEN = {
     "doubles": (publishes("lengths.astype(float)"), DOCUMENTS, "are float64, expected float32", "def publish_doc"),
     "NaN": (publishes("lengths * np.float32('nan')"), DOCUMENTS, "hold NaN or infinity", "def publish_documents"),
@@ -171,7 +183,25 @@ BROKEN = {
     "salted hashes": (
         publishes("np.array([[hash(text) % 7] for text in texts], np.float32)"),
         REPEATABLE,
-        "another process gives another result for the same seed",
+        "another process, after another fit, gives another result for the same seed",
+        "def fit",
+    ),
+    "the texts are sorted": (
+        publishes("super().publish_documents(sorted(texts, key=len), rng)"),
+        OWN_VECTORS,
+        "the same texts in another order have other vectors: does it restore their order?",
+        "def publish_documents",
+    ),
+    "texts change each other's vectors": (
+        publishes("(lengths - lengths.mean(0)) / (lengths.std(0) + 1)"),
+        OWN_VECTORS,
+        "a text alone has another vector than among others",
+        "def publish_documents",
+    ),
+    "a fit outlives the next": (
+        KEEPS_A_FIT,
+        REPEATABLE,
+        "another process, after another fit, gives another result for the same seed",
         "def fit",
     ),
     "labels are needed": (NEEDS_LABELS, "works without task labels", "Column 'label' doesn't exist", "corpus.column"),

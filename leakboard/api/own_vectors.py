@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 TEST_SHARE = 0.2
 """Share of the rows that attacks are scored on."""
+MARK = ".evaluate.txt"
+"""File of a folder whose other files evaluations may overwrite."""
 ID = "id"
 """Column of ids, if none is named."""
 Attacks = str | Sequence[Any]
@@ -87,7 +89,7 @@ def evaluate(
     )
     names = list(vectors) if isinstance(vectors, Mapping) else [""]
     folder = Path(out).resolve() if out is not None else None
-    with _reserved(folder) if folder else nullcontext():
+    with _reserved(folder, _file_names(len(matrices))) if folder else nullcontext():
         table, files = _write(folder, matrices, frame) if folder else _in_memory(matrices, frame)
         victims = [
             {"precomputed": {"vectors": file}, **({"name": name} if name else {})}
@@ -180,20 +182,31 @@ def run_kept(suite: Mapping[str, Any], folder: Path) -> Report:
     """Write a suite into ``suite.yaml`` of a folder, and run it there.
 
     Raises:
-        RequestError: another process evaluates vectors in the folder.
+        RequestError: another process evaluates vectors in the folder, or it has files that no evaluation wrote.
     """
     with _reserved(folder):
         return _run(suite, folder)
 
 
 @contextmanager
-def _reserved(folder: Path) -> Iterator[None]:
-    """Reserve a folder for one evaluation: its files have fixed names."""
-    from leakboard.execution.reservations import Reservation, ReservedError
+def _reserved(folder: Path, vectors: Sequence[str] = ()) -> Iterator[None]:
+    """Reserve a folder for one evaluation: its files have fixed names.
 
+    Raises:
+        RequestError: another process evaluates in the folder, or it has a file of such a name that no evaluation wrote.
+    """
+    from leakboard.execution.reservations import Reservation, ReservedError
+    from leakboard.store import write_file
+
+    names = ("suite.yaml", "suite", *(("table.parquet", *(f"{name}.npy" for name in vectors)) if vectors else ()))
+    foreign = [name for name in names if (folder / name).exists() and not (folder / MARK).is_file()]
+    if foreign:
+        allowed = "a folder without it, or one that `evaluate` made"
+        raise RequestError(f"{folder / foreign[0]}: no evaluation wrote this file; allowed: {allowed}")
     reservation = Reservation(folder / ".evaluate", uuid.uuid4().hex)
     try:
         with reservation.held():
+            write_file(folder / MARK, "Files of `leakboard evaluate` in this folder are overwritten by the next one.\n")
             yield
     except ReservedError:
         allowed = "one evaluation at a time; give the other one another folder"

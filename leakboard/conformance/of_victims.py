@@ -10,15 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from leakboard.claims import PrivacyClaim
+from leakboard.claims import PrivacyClaim, ReleaseClaim
 from leakboard.conformance.promises import NotChecked, expect, promise
 from leakboard.conformance.stand_ins import corpus_without_labels, published
 from leakboard.conformance.subjects import Subject
 from leakboard.conformance.values import content, digest
 from leakboard.errors import RequestError
-from leakboard.interfaces import FittedVictim, Victim
+from leakboard.interfaces import FittedVictim, Floats, Texts, Victim
+from leakboard.pipeline.repetition import are_near, mixes_up
+from leakboard.randomness import stream
 from leakboard.threats.published import why_no_releases
 
+ALONE = 10
+"""How many texts are published one by one."""
 UNPICKLED = {".safetensors", ".npy", ".npz", ".json", ".txt"}
 """Suffixes of files that are read without pickle."""
 
@@ -50,6 +54,29 @@ def publishes_documents(subject: Subject) -> None:
     expect(predicted.dtype.kind == "i", f"labels are {predicted.dtype}, not integers", head)
     inside = 0 <= predicted.min() <= predicted.max() < len(corpus.values("label"))
     expect(inside, f"labels are from {predicted.min()} to {predicted.max()}", head)
+
+
+@promise("victims")
+def gives_each_text_its_own_vector(subject: Subject) -> None:
+    """The texts in another order have the same vectors, and without randomness a text alone has the same, too."""
+    fitted, part = subject.fitted, type(subject.fitted).publish_documents
+    if "documents" not in subject.plugin.publishes or not subject.plugin.encodes_texts:
+        raise NotChecked("it publishes no documents that depend on texts")
+
+    def publish(texts: Texts, name: str) -> Floats:
+        return fitted.publish_documents(texts, stream(0, name))
+
+    texts = subject.corpus.texts("test")
+    distinct = texts.take([*{text: place for place, text in enumerate(texts)}.values()])
+    has_noise = isinstance(fitted.claim, ReleaseClaim)
+    is_mixed = mixes_up(publish, distinct, np.random.default_rng(0), has_noise)
+    expect(not is_mixed, "the same texts in another order have other vectors: does it restore their order?", part)
+    together, again = publish(distinct, "together"), publish(distinct, "again")
+    if not np.array_equal(together, again):
+        return
+    few = range(min(ALONE, len(distinct)))
+    alone = np.vstack([publish(distinct.take([place]), "alone") for place in few])
+    expect(are_near(together[: len(few)], alone), "a text alone has another vector than among others", part)
 
 
 @promise("victims")

@@ -90,7 +90,9 @@ class Subject:
         """
         answer = self.group.subprocess_answers[self.name]
         expect(not answer.failure, f"in another process: {answer.failure}", part)
-        expect(answer.digest == digest, "another process gives another result for the same seed", part)
+        expect(
+            answer.digest == digest, "another process, after another fit, gives another result for the same seed", part
+        )
 
 
 class Group:

@@ -104,14 +104,14 @@ class WatchedAttack:
         expect(digest(self._view) == self._view_digest, "it writes into its view", type(self._attack).fit)
 
 
-def with_other_secrets(side: VictimSide) -> VictimSide:
-    """Return the side of a victim with each secret and label of the test texts replaced by the next class.
+def with_other_secrets(side: VictimSide, split: str = "test") -> VictimSide:
+    """Return the side of a victim with each secret and label of a split's texts replaced by the next class.
 
     The publications stay as they are.
     """
     labels = ["label"] if side.corpus.has_labels else []
     names = [*(secret.name for secret in side.corpus.secrets), *labels]
-    return _recoded(side, "test", names, lambda codes, classes: [(code + 1) % classes for code in codes])
+    return _recoded(side, split, names, lambda codes, classes: [(code + 1) % classes for code in codes])
 
 
 def with_shuffled_dev(side: VictimSide) -> VictimSide:

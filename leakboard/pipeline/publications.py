@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leakboard.claims import ReleaseClaim, claim_as_json, claim_from_json
+from leakboard.claims import claim_as_json, claim_from_json
 from leakboard.data.auxiliary import divide
 from leakboard.data.corpora import SPLITS
 from leakboard.interfaces import (
@@ -24,15 +23,12 @@ from leakboard.interfaces import (
     Floats,
     Integers,
     PublishedWords,
-    Texts,
     Victim,
 )
 from leakboard.models.classifier import LinearClassifier
+from leakboard.pipeline.repetition import find_faults
 from leakboard.randomness import Streams, seed_libraries, stream
 from leakboard.threats.published import Publications
-
-REPEATED = 100
-"""Largest number of test texts that are published twice more, to test whether claimed noise is fresh."""
 
 
 @lru_cache(maxsize=4)
@@ -82,30 +78,8 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
         _checked(words.vectors, len(words.words), "word vectors")
     claim, coverage = fitted.claim, fitted.coverage(corpus.texts("test"))
     publishes_vectors = not {"documents", "words"}.isdisjoint(victim.publishes)
-    repeats = (
-        publishes_vectors and isinstance(claim, ReleaseClaim) and _repeats(victim, load, corpus.texts("test"), streams)
-    )
-    return Publications(documents, predicted, words, claim, coverage, repeats)
-
-
-def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, streams: Streams) -> bool:
-    """Return whether two publications of the same texts are equal. Then their noise is no secret.
-
-    False if all rows of a publication are the same.
-    """
-    rows, ids = texts.rows, texts.ids
-    few = Texts(
-        texts[:REPEATED], None if rows is None else rows[:REPEATED], None if ids is None else list(ids[:REPEATED])
-    )
-
-    def once(name: str) -> NDArray[Any]:
-        fitted, rng = load(), streams.stream(name)
-        if "documents" in victim.publishes:
-            return fitted.publish_documents(few, rng)
-        return fitted.publish_words(few, rng).vectors
-
-    first, second = once("publish again"), once("publish once more")
-    return len(np.unique(first, axis=0)) > 1 and np.array_equal(first, second)
+    faults = find_faults(victim, load, corpus.texts("test"), streams) if publishes_vectors else ()
+    return Publications(documents, predicted, words, claim, coverage, faults)
 
 
 def _predicted(fitted: FittedVictim, documents: dict[str, Floats], corpus: Corpus, order: Integers) -> Integers:
@@ -146,7 +120,7 @@ def save_publications(published: Publications, folder: Path) -> None:
         "claim": claim_as_json(published.claim),
         "coverage": dataclasses.asdict(published.coverage),
     }
-    about |= {"repeats": True} if published.repeats else {}
+    about |= {"faults": published.faults} if published.faults else {}
     (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
 
 
@@ -164,4 +138,4 @@ def load_publications(folder: Path) -> Publications:
     about = json.loads((folder / "about.json").read_text("utf-8"))
     claim = claim_from_json(about["claim"])
     coverage = Coverage(**about["coverage"])
-    return Publications(documents, array("predicted"), words, claim, coverage, about.get("repeats", False))
+    return Publications(documents, array("predicted"), words, claim, coverage, tuple(about.get("faults", ())))

@@ -14,6 +14,12 @@ from leakboard.metrics.row_match import row_match_metrics
 from leakboard.metrics.task import task_metrics
 from leakboard.threats.threat import VictimSide
 
+FAULTS = {
+    "fresh_noise": "noise is claimed, but two publications of the same texts are equal: does it come from `rng`?",
+    "order_kept": "do the vectors belong to their texts? The same texts in another order have other vectors",
+}
+"""Promises that a victim may break when texts are published again, each with the warning."""
+
 
 @dataclass(frozen=True)
 class Gold:
@@ -37,9 +43,7 @@ def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
         metrics += near_copy_metrics(published.documents)
     if gold and published.words:
         metrics += neighbour_metrics(published.words, gold.words, gold.queries or QUERIES)
-    if published.repeats:
-        status = "noise is claimed, but two publications of the same texts are equal: does the noise come from `rng`?"
-        metrics.append(Metric("fresh_noise", 0.0, status=status))
+    metrics += [Metric(name, 0.0, status=FAULTS[name]) for name in published.faults]
     return metrics + _coverage_metrics(published.coverage, len(side.corpus.splits["test"]))
 
 

@@ -30,8 +30,8 @@ class Publications:
     claim: PrivacyClaim | None
     coverage: Coverage = field(default_factory=Coverage)
     """Coverage of the test texts."""
-    repeats: bool = False
-    """Whether two publications of the same texts are equal, although noise is claimed."""
+    faults: tuple[str, ...] = ()
+    """Metrics of `leakboard.pipeline.victim_metrics` that say which promise the victim breaks."""
 
 
 @dataclass

@@ -56,10 +56,12 @@ class TestPlantedTruth:
     def test_the_sentences_have_the_numbers_of_the_table(self, report):
         table = report.table.set_index("secret")
         score, constant = table.loc["gender", "attack_score"], 1 - table.loc["gender", "privacy_best_constant"]
-        expected = (
-            f"gender can be guessed in {100 * score:.0f} % of the texts; without the vectors, {100 * constant:.0f} %"
+        gain, low, high = table.loc["gender", [f"attack_advantage{end}" for end in ("", "_low", "_high")]]
+        assert report.sentences[0] == (
+            f"gender: an attacker gains {gain:.2f} of what there is to gain ({low:.2f} to {high:.2f}; "
+            f"{table.loc['gender', 'test_size']} texts); "
+            f"right in {100 * score:.0f} %, {100 * constant:.0f} % without the vectors"
         )
-        assert report.sentences[0] == expected
         assert report.sentences[1].startswith("age")
         assert "nothing to find" in report.sentences[1] or "may be chance" in report.sentences[1]
         assert table.loc["", "task_accuracy"] > 0.98
@@ -67,6 +69,21 @@ class TestPlantedTruth:
     def test_the_suite_can_be_run_again_while_the_report_lives(self, report, tmp_path):
         again = leakboard.run(report.suite, out=tmp_path)
         assert again.table["attack_score"].tolist() == report.table["attack_score"].tolist()
+
+    @pytest.mark.parametrize("name", ["suite.yaml", "table.parquet", "vectors.npy"])
+    def test_files_that_no_evaluation_wrote_are_not_overwritten(self, planted, tmp_path, name):
+        vectors, secrets, _ = planted
+        (tmp_path / name).write_text("mine")
+        with pytest.raises(RequestError, match=f"{name}: no evaluation wrote this file; allowed: a folder without it"):
+            leakboard.evaluate(vectors[:200], secrets[:200], attacks=QUICK, out=tmp_path)
+        assert (tmp_path / name).read_text() == "mine"
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+
+    def test_an_evaluation_overwrites_the_files_of_another(self, planted, tmp_path):
+        vectors, secrets, _ = planted
+        for n in (200, 210):
+            leakboard.evaluate(vectors[:n], secrets[:n], attacks=QUICK, out=tmp_path / "kept")
+        assert np.load(tmp_path / "kept" / "vectors.npy").shape[0] == 210
 
     def test_a_folder_serves_one_evaluation_at_a_time(self, planted, tmp_path):
         vectors, secrets, _ = planted
@@ -227,14 +244,14 @@ class TestReleases:
 
         def shown(release, secret):
             row = rows.loc[(release, secret)]
-            score, low, high = (1 - row[f"empirical_privacy{end}"] for end in ("", "_high", "_low"))
+            gain, low, high = (row[f"attack_advantage{end}"] for end in ("", "_low", "_high"))
             wider = 2.4977 / 1.9600  # four comparisons share 5 %: normal quantiles of 1 - 0.05 / 8 and of 0.975
-            return f"{score:.2f} ({score - wider * (score - low):.2f} to {score + wider * (high - score):.2f})"
+            return f"{gain:.2f} ({gain - wider * (gain - low):.2f} to {gain + wider * (high - gain):.2f})"
 
         first, second = shown("before", "gender"), shown("after it", "gender")
         assert compared.sentences[:2] == [
-            f"gender: 'after it' gives away less than 'before': accuracy {second} instead of {first}",
-            f"gender: no difference between 'before' and 'copy' is shown: accuracy {first} and {first}; "
+            f"gender: 'after it' gives away less than 'before': an attacker gains {second}, not {first}",
+            f"gender: no difference between 'before' and 'copy' is shown: an attacker gains {first} and {first}; "
             "the intervals overlap",
         ]
         assert compared.sentences[2].startswith("age: no difference between 'before' and 'after it' is shown")
@@ -243,7 +260,7 @@ class TestReleases:
         turned = {name: releases[name] for name in ("after it", "before")}
         made = leakboard.evaluate(turned, planted[1], attacks=QUICK)
         assert made.sentences[0].startswith("warning: after it on table: do the rows match?")
-        assert made.sentences[1].startswith("gender: 'before' gives away more than 'after it': accuracy 0.9")
+        assert made.sentences[1].startswith("gender: 'before' gives away more than 'after it': an attacker gains 0.7")
         points = {trace.name: (trace.x, len(trace.error_y.array)) for trace in made.plot().data}  # there is no task
         assert points == dict.fromkeys(["age", "gender"], (("after it", "before"), 2))
 

@@ -14,6 +14,7 @@ class FakeVictim(FittedVictim):
     """A victim that publishes given vectors."""
 
     publishes = ("documents", "words")
+    encodes_texts = True
 
     def __init__(self, documents=None, words=None, predicted=None):
         self.documents = documents or (lambda n: np.zeros((n, 3), np.float32))
@@ -116,7 +117,8 @@ class TestPublish:
         fake = FakeVictim()
         fake.publish_documents = lambda texts, rng: (seen.append(rng.random()), filled(0)(len(texts)))[1]
         first = self.publish(fake, labelled)
-        assert len(set(seen)) == 3
+        assert len(set(seen[:3])) == 3
+        assert len(set(seen)) == len(seen)  # so have the few texts that are published again
         again = list(seen)
         seen.clear()
         assert self.publish(fake, labelled).documents.keys() == first.documents.keys()

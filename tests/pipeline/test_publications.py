@@ -150,6 +150,7 @@ def test_a_head_that_remembers_the_texts_does_not_know_which_vector_is_whose(cor
     one, labels = Remembers(), corpus.column("test", "label")
     published = publish(Noisy(), lambda: one, corpus, STREAMS)
     assert np.mean(published.predicted == labels) < 0.75
+    one.publish_documents(corpus.texts("test"), np.random.default_rng(0))
     in_order = _predicted(one, published.documents, corpus, np.arange(len(labels)))
     assert (in_order == labels).all()
 
@@ -179,16 +180,16 @@ class Constant(FittedNoisy):
 )
 def test_noise_that_is_not_fresh_is_noted_where_noise_is_claimed(corpus, fitted, repeats, tmp_path):
     published = publish(Noisy(), fitted, corpus, STREAMS)
-    assert published.repeats is repeats
+    assert published.faults == (("fresh_noise",) if repeats else ())
     save_publications(published, tmp_path)
-    assert load_publications(tmp_path).repeats is repeats
+    assert load_publications(tmp_path).faults == published.faults
 
 
 def test_a_victim_that_only_releases_publishes_nothing_else(corpus):
     victim = Noisy()
     victim.publishes = ("releases",)
     published = publish(victim, FittedNoisy, corpus, STREAMS)
-    assert (published.documents, published.words, published.repeats) == ({}, None, False)
+    assert (published.documents, published.words, published.faults) == ({}, None, ())
     assert published.claim == FittedNoisy.claim
 
 

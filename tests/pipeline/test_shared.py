@@ -17,6 +17,7 @@ from leakboard.models import frozen_states
 from leakboard.models.bert_layers import BertLayers
 from leakboard.models.transformer import TransformerEncoder
 from leakboard.pipeline.publications import victim_and_attacker_corpus
+from leakboard.pipeline.repetition import REORDERED
 from leakboard.pipeline.shared import Shared
 from leakboard.pipeline.stages import Stages
 from leakboard.store import Store
@@ -76,16 +77,16 @@ def suite(last_layer):
 
 
 def test_every_text_passes_frozen_layers_once(suite, passes, tmp_path):
-    """No victim, seed or attack repeats a pass, nor does the next run."""
+    """No victim, seed or attack repeats a pass, nor does the next run, but for a few texts in another order."""
     leakboard.run(suite, out=tmp_path)
     assert len(passes["frozen"]) == TEXTS
-    assert set(passes["frozen"].values()) == {1}
-    before = passes["upper"].copy()
+    assert sum(count > 1 for count in passes["frozen"].values()) <= REORDERED
+    before = {part: counts.copy() for part, counts in passes.items()}
     again = {"attribute_inference": {"portfolio": "logistic", "observations": 2}}
     noisy = suite["victims"][1:]
     leakboard.run({**suite, "victims": noisy, "attacks": [again]}, out=tmp_path)
-    assert set(passes["frozen"].values()) == {1}
-    assert passes["upper"] - before == Counter()  # attacks share the vectors that a mechanism is given
+    assert passes["frozen"] == before["frozen"]
+    assert passes["upper"] - before["upper"] == Counter()  # attacks share the vectors that a mechanism is given
 
 
 def test_states_of_randomly_hidden_texts_are_not_kept(suite, last_layer, passes, tmp_path):

@@ -1,0 +1,68 @@
+"""Test that a victim is found that mixes up its texts, or whose claimed noise repeats, and that no other one is."""
+
+import numpy as np
+import pytest
+
+from leakboard.corpus import Texts
+from leakboard.pipeline.repetition import mixes_up
+from leakboard.randomness import stream
+
+TEXTS = Texts([" ".join(["word"] * (1 + i % 7)) + f" {i}" for i in range(40)])
+
+
+def vectors(texts):
+    """Return the vector of each text, which depends on the text alone."""
+    return np.stack([stream(0, text).normal(size=8) for text in texts]).astype(np.float32)
+
+
+def published(make, noise=0.0, is_fresh=True):
+    """Return a function that publishes texts with noise."""
+
+    def publish(texts, name):
+        made = make(texts)
+        return made + noise * stream(0, name if is_fresh else "").normal(size=made.shape).astype(np.float32)
+
+    return publish
+
+
+def mixed(make, has_noise=False, texts=TEXTS, **noise):
+    return mixes_up(published(make, **noise), texts, np.random.default_rng(0), has_noise)
+
+
+def by_length(texts):
+    return vectors(sorted(texts, key=len))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("has_noise", [False, True])
+def test_texts_in_another_order_are_found(noise, has_noise):
+    """Words alone give equal lengths to many texts; the sort keeps their order, so not all places change."""
+    assert mixed(lambda texts: vectors(sorted(texts)), has_noise, noise=noise)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3, 1.0, 100.0])
+def test_a_victim_that_keeps_the_order_is_not_blamed(noise):
+    assert not mixed(vectors, True, noise=noise)
+    if noise <= 1:
+        assert not mixed(vectors, False, noise=noise)
+
+
+def test_noise_alone_without_a_claim_is_no_vector_of_a_text():
+    assert mixed(vectors, False, noise=100.0)
+
+
+def test_sorting_by_length_is_found():
+    assert mixed(by_length)
+
+
+def test_rounding_is_no_other_order():
+    assert not mixed(lambda texts: vectors(texts) + np.float32(0.01) * np.arange(len(texts))[:, None] / len(texts))
+
+
+def test_equal_vectors_have_no_order():
+    assert not mixed(lambda texts: np.ones((len(texts), 2), np.float32))
+
+
+@pytest.mark.parametrize("texts", [Texts([]), Texts(["one"])])
+def test_fewer_than_two_texts_have_no_order(texts):
+    assert not mixed(lambda texts: np.ones((len(texts), 2), np.float32), texts=texts)
