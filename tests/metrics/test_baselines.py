@@ -62,6 +62,22 @@ class TestGivenLabel:
         present, labels = np.array([[1, 0], [1, 0], [0, 1], [0, 1]]), np.array([0, 0, 1, 1])
         assert baselines.from_label(present, labels, np.array([0, 1]), "entity").tolist() == [[1, 0], [0, 1]]
 
+    def test_entities_have_the_best_set_of_labels_and_entities_together(self):
+        """The best of each label by itself scores less: F1 of parts does not add up."""
+        rng = np.random.default_rng(0)
+        labels = rng.integers(0, 3, 300)
+        chances = np.array([[0.6, 0.1, 0.3], [0.2, 0.15, 0.05], [0.45, 0.5, 0.02]])
+        present = (rng.random((300, 3)) < chances[labels]).astype(np.int64)
+        guessed = baselines.from_label(present, labels, labels, "entity")
+
+        def f1(sets):
+            return micro_f1(np.array(sets)[labels], present).value
+
+        every = itertools.product(itertools.product((0, 1), repeat=3), repeat=3)
+        apart = [baselines.best_constant(present[labels == y], "entity") for y in range(3)]
+        assert micro_f1(guessed, present).value == pytest.approx(max(map(f1, every)))
+        assert micro_f1(guessed, present).value > f1(apart) + 0.005
+
     def test_a_label_missing_in_train_gets_the_overall_best(self):
         secret = np.array([[0], [0], [1]])
         assert baselines.from_label(secret, np.array([0, 0, 1]), np.array([7]), "attribute").tolist() == [[0]]
