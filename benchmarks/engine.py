@@ -1,7 +1,7 @@
 """Measure the engine alone: milliseconds per cell, seconds of a second run, memory of the main process.
 
 Victims and attacks do nothing. Cells are a grid of victims and attacks on 120 texts, two at once, without a text
-classifier. What remains is the engine and the scoring of each cell (intervals of 2,000 resamples). Scoring is measured
+classifier. What remains is the engine and the scoring of each cell. Scoring is measured
 alone and subtracted. The cost of a cell is the slope between two numbers of cells, so imports do not count.
 """
 

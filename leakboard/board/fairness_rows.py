@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakboard.board.means import combined_p_value, grouped, mean
+from leakboard.board.means import combined_p_value, grouped, interval, mean
 from leakboard.board.schema import Row
 from leakboard.pipeline.records import Record
 
@@ -18,9 +18,10 @@ def fairness(records: Sequence[Record]) -> list[Row]:
         for share in shares:
             of_group = (share.variable, share.group)
             fullest = max(one_attack, key=len)
-            scores = {a[0].attack: mean(a, "attack_accuracy", "value", *of_group) for a in one_attack}
+            scores = {a[0].attack: mean(a, "attack_accuracy", *of_group) for a in one_attack}
             measured = {attack: score for attack, score in scores.items() if score is not None}
             best = max(measured, key=lambda attack: measured[attack], default=None)
+            low, high = interval(fullest, "task_gap", *of_group)
             rows.append(
                 {
                     "dataset": group[0].dataset,
@@ -29,12 +30,12 @@ def fairness(records: Sequence[Record]) -> list[Row]:
                     "group": share.group,
                     "n": share.n,
                     "share": share.value,
-                    "task_accuracy": mean(fullest, "task_accuracy", "value", *of_group),
-                    "gap": mean(fullest, "task_gap", "value", *of_group),
-                    "gap_low": mean(fullest, "task_gap", "low", *of_group),
-                    "gap_high": mean(fullest, "task_gap", "high", *of_group),
+                    "task_accuracy": mean(fullest, "task_accuracy", *of_group),
+                    "gap": mean(fullest, "task_gap", *of_group),
+                    "gap_low": low,
+                    "gap_high": high,
                     "p_value": combined_p_value(fullest, "task_gap_p", *of_group),
-                    "tpr_gap": mean(fullest, "tpr_gap", "value", share.variable),
+                    "tpr_gap": mean(fullest, "tpr_gap", share.variable),
                     "attack_accuracy": measured.get(best) if best else None,
                     "attack": best,
                 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from leakboard.board.means import combined_p_value, deviation, grouped, mean
+from leakboard.board.means import PARTS, grouped, mean
 from leakboard.board.schema import Row, mean_columns
 from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
 from leakboard.metrics.row_match import LEVEL
@@ -48,8 +48,8 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
     """Return the rows of each (dataset, victim, attack) that was measured or failed: means over seeds.
 
     - One row is about all secrets together. If there are several, each secret has one more (column ``secret``).
-    - An interval is the mean over seeds of the 95 % interval over test texts of each run (sampling). The columns
-      ``..._sd`` are standard deviations over seeds (training), empty with one seed.
+    - A 95 % interval counts the test texts (sampling) and the seeds (training): `leakboard.board.means.interval`. The
+      columns ``..._sd`` are standard deviations over seeds, empty with one seed.
     - ``epsilon_audited`` is the largest bound of the audits of the victim, all seeds and pairs together
       (`corrected_bound`). It is in every row of the victim that has its claim. A victim that claims nothing has it in
       the rows of its audits alone, for their unit and delta.
@@ -168,26 +168,21 @@ def weakest_claim(records: Sequence[Record]) -> Mapping[str, Any] | None:
 
 def _means(done: Sequence[Record], secret: str = "") -> Row:
     """Return the columns that are means of metrics: of all secrets together, or those that one secret has."""
-    over_seeds = {"sd": deviation, "p": combined_p_value}
-    return {
-        column.name: over_seeds[column.part](done, column.metric, secret)
-        if column.part in over_seeds
-        else mean(done, column.metric, column.part, secret)
-        for column in mean_columns("leaderboard.csv", [done[0].threat], bool(secret))
-    }
+    columns = mean_columns("leaderboard.csv", [done[0].threat], bool(secret))
+    return {column.name: PARTS[column.part](done, column.metric, secret) for column in columns}
 
 
 def _most_exposed(done: Sequence[Record], secret: str) -> Row:
     """Return the value of a secret that is found most often at 1 % false alarms, with its rate and lift."""
     values = dict.fromkeys(m.group for m in done[0].metrics if m.name == FOUND and m.variable == secret and m.group)
-    found = {value: rate for value in values if (rate := mean(done, FOUND, "value", secret, value)) is not None}
+    found = {value: rate for value in values if (rate := mean(done, FOUND, secret, value)) is not None}
     if not found:
         return {}
     value = max(found, key=lambda value: found[value])
     return {
         "exposed_value": value,
         "exposed_found": found[value],
-        "exposed_lift": mean(done, "lift", "value", secret, value),
+        "exposed_lift": mean(done, "lift", secret, value),
     }
 
 
@@ -205,7 +200,7 @@ def _headlines(record: Record) -> tuple[str, str]:
 def _secret_row(row: Row, records: Sequence[Record], done: Sequence[Record], secret: str) -> Row:
     """Return the row of one secret; its columns about the victim are those of the row about all secrets."""
     of_secret = {**row, "secret": secret, "secrets": secret} | _means(done, secret) | _most_exposed(done, secret)
-    scores = (mean(done, name, "value", secret) for name in _headlines(done[0]))
+    scores = (mean(done, name, secret) for name in _headlines(done[0]))
     of_secret["attack_score"] = next((score for score in scores if score is not None), None)
     of_secret["fairness_gap"], of_secret["fairness_variable"] = _widest_gap(done, secret)
     of_secret["status"] = _status(records, done, of_secret)
@@ -246,7 +241,7 @@ def _widest_gap(records: Sequence[Record], secret: str = "") -> tuple[float | No
     groups: dict[str, list[float]] = {}
     for metric in records[0].metrics:
         if metric.name == "task_accuracy" and metric.group and secret in ("", metric.variable):
-            accuracy = mean(records, "task_accuracy", "value", metric.variable, metric.group)
+            accuracy = mean(records, "task_accuracy", metric.variable, metric.group)
             if accuracy is not None:
                 groups.setdefault(metric.variable, []).append(accuracy)
     gaps = {variable: max(values) - min(values) for variable, values in groups.items() if len(values) > 1}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from leakboard.board.means import NORMAL, interval
 from leakboard.board.schema import Row
 from leakboard.errors import RequestError, one_line
 from leakboard.pipeline.records import Record
@@ -50,7 +51,7 @@ def read_reference(folder: Path) -> list[Row]:
 
 
 def compare(records: Sequence[Record], reference: Sequence[Row]) -> list[Row]:
-    """Return one row a published number: ours (mean over seeds, with the mean interval), theirs, and the difference.
+    """Return one row a published number: ours (mean over seeds, with its interval), theirs, and the difference.
 
     ``standard_errors`` is the difference over the standard error that our interval implies, if we have one. It leaves
     out the error of the published estimate. A number without a finished cell has a row without ours.
@@ -74,10 +75,10 @@ def _compared(entry: Row, records: Sequence[Record]) -> Row:
         return row
     ours = sum(m.value for m in metrics if m.value is not None) / len(metrics)
     row |= {"ours": ours, "difference": 0.0 if ours == entry["value"] else ours - entry["value"]}
-    bounds = [(m.low, m.high) for m in metrics if m.low is not None and m.high is not None]
-    if len(bounds) == len(metrics):
-        row["ours_low"], row["ours_high"] = (sum(side) / len(bounds) for side in zip(*bounds, strict=True))
-        error = (row["ours_high"] - row["ours_low"]) / (2 * 1.959964)
+    low, high = interval(matching, entry["metric"], entry["variable"], entry["group"])
+    if low is not None and high is not None:
+        row["ours_low"], row["ours_high"] = low, high
+        error = (high - low) / (2 * NORMAL)
         if error > 0 and math.isfinite(row["difference"]):
             row["standard_errors"] = row["difference"] / error
     return row

@@ -254,7 +254,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "attack_advantage_low",
-        "Lower end of the 95 % interval of `attack_advantage` over test texts, averaged over seeds.",
+        "Lower end of the 95 % interval of `attack_advantage`, over test texts and seeds.",
         ("leaderboard.csv", "best_known.csv"),
         kind="number",
         metric="attack_advantage",
@@ -265,7 +265,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "attack_advantage_high",
-        "Upper end of the 95 % interval of `attack_advantage` over test texts, averaged over seeds.",
+        "Upper end of the 95 % interval of `attack_advantage`, over test texts and seeds.",
         ("leaderboard.csv", "best_known.csv"),
         kind="number",
         metric="attack_advantage",
@@ -300,7 +300,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "empirical_privacy_low",
-        "Lower end of the 95 % interval of `empirical_privacy` over test texts, averaged over seeds.",
+        "Lower end of the 95 % interval of `empirical_privacy`, over test texts and seeds.",
         ("leaderboard.csv", "best_known.csv"),
         kind="number",
         metric="empirical_privacy",
@@ -310,7 +310,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "empirical_privacy_high",
-        "Upper end of the 95 % interval of `empirical_privacy` over test texts, averaged over seeds.",
+        "Upper end of the 95 % interval of `empirical_privacy`, over test texts and seeds.",
         ("leaderboard.csv", "best_known.csv"),
         kind="number",
         metric="empirical_privacy",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakboard.board.figures import finite
-from leakboard.board.means import mean
+from leakboard.board.means import PARTS, interval, mean
 from leakboard.board.schema import Row, columns, mean_columns, metric_title
 from leakboard.board.strongest import headlines
 from leakboard.metrics.entries import METRICS
@@ -127,7 +127,8 @@ def _victim_row(board: Board, row: Row) -> Row:
     options = row["victim_options"]
     empty = dict.fromkeys(column.name for column in columns("leaderboard.csv"))
     added = [column for column in mean_columns("page: victims") if column.name not in row]
-    more = {column.name: mean(records, column.metric, column.part) for column in added}
+    more = {column.name: PARTS[column.part](records, column.metric, "") for column in added}
+    low, high = interval(records, "task_accuracy")
     of_vectors = {name: mean(records, name) for name in ("map_word", "map_char")}
     return {
         **empty,
@@ -135,8 +136,8 @@ def _victim_row(board: Board, row: Row) -> Row:
         **of_vectors,
         **row,
         "slug": slug(options),
-        "task_accuracy_low": mean(records, "task_accuracy", "low"),
-        "task_accuracy_high": mean(records, "task_accuracy", "high"),
+        "task_accuracy_low": low,
+        "task_accuracy_high": high,
         "attack_slug": slug(row["attack_options"]),
         "provenance": board.mark(row),
         "seconds": seconds(board, row["dataset"], row["victim"]),
@@ -243,11 +244,10 @@ def secret_rows(board: Board, dataset: str, victim: str) -> list[Row]:
     for row in attack_rows(board, dataset, victim):
         records = _records(board, row)
         for secret in records[0].secrets if records else ():
-            guessed = {c.name: mean(records, c.metric, c.part, secret) for c in mean_columns("page: secrets")}
+            guessed = {c.name: PARTS[c.part](records, c.metric, secret) for c in mean_columns("page: secrets")}
             if guessed["attack_accuracy"] is not None:
-                ends = {
-                    f"attack_accuracy_{end}": mean(records, "attack_accuracy", end, secret) for end in ("low", "high")
-                }
+                low, high = interval(records, "attack_accuracy", secret)
+                ends = {"attack_accuracy_low": low, "attack_accuracy_high": high}
                 rows.append({"attack": row["attack"], "secret": secret, **guessed, **ends})
     return rows
 
@@ -269,7 +269,7 @@ def measure_rows(board: Board, dataset: str, victim: str, where: str = "page") -
         for name in dict.fromkeys(m.name for r in records for m in r.metrics if not m.variable):
             if name in METRICS and METRICS[name].listed not in listed:
                 continue
-            value, low, high = (mean(records, name, part) for part in ("value", "low", "high"))
+            value, (low, high) = mean(records, name), interval(records, name)
             if value is not None:
                 known = rows.setdefault((name, value), {"metric": name, "value": value, "attacks": []})
                 known |= {"value_low": low, "value_high": high}

@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 import pytest
+from scipy import stats
 
 from leakboard.board.published_numbers import compare, read_reference
 from leakboard.errors import RequestError
@@ -35,8 +36,10 @@ def test_differences_are_ours_minus_theirs_over_seeds(reference):
     assert (row["seeds"], row["theirs"], row["source"]) == (2, 0.8, "A 2020, table 1")
     assert row["ours"] == pytest.approx(0.75)
     assert row["difference"] == pytest.approx(-0.05)
-    assert (row["ours_low"], row["ours_high"]) == pytest.approx((0.71, 0.79))
-    assert row["standard_errors"] == pytest.approx(-0.05 / (0.04 / 1.959964))
+    variance = (0.04 / 1.959964) ** 2 + 0.05**2  # of the test texts, and of the mean of two seeds
+    reach = stats.t.ppf(0.975, (variance / 0.05**2) ** 2) * math.sqrt(variance)
+    assert (row["ours_low"], row["ours_high"]) == pytest.approx((0.75 - reach, 1))
+    assert row["standard_errors"] == pytest.approx(-0.05 / ((0.25 + reach) / 2 / 1.959964))
 
 
 def test_rows_of_other_attacks_and_groups_do_not_count(reference):
