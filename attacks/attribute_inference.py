@@ -1,8 +1,8 @@
 """Attribute inference: guess the author's attributes (gender, age group) from one published vector.
 
-The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) is an MLP with 512 ReLU units, trained on vectors
-of texts whose secrets the attacker knows. Here an ensemble of classifiers guesses; ``portfolio: mlp`` is the papers'
-attacker. This is not membership inference: the guesses say nothing about who was in the training data.
+The attackers of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) are MLPs, trained on vectors of texts whose
+secrets they know. Here an ensemble of classifiers guesses; ``portfolio: lyu`` and ``portfolio: coavoux`` are the
+papers' attackers. This is not membership inference: the guesses say nothing about who was in the training data.
 """
 
 from leakboard.attacks._portfolio.portfolio import FittedPortfolio, fit_portfolio

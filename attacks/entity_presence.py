@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from leakboard.attacks._portfolio.portfolio import FittedPortfolio, fit_portfolio
-from leakboard.attacks._portfolio.portfolio_options import PortfolioAttack
+from leakboard.attacks._portfolio.portfolio_options import PAPERS, PortfolioAttack
 from leakboard.suite.options import attack
 from leakboard.threats.secrets import SecretsView
 
@@ -20,7 +20,8 @@ from leakboard.threats.secrets import SecretsView
 @attack(revision=4)
 class EntityPresence(PortfolioAttack):
     threshold: bool = True
-    """Whether dev chooses the threshold of "present"; if not, it is a probability of one half, as in the papers."""
+    """Whether dev chooses the threshold of "present"; if not, and for ``coavoux`` and ``lyu``, it is a probability of
+    one half."""
 
     kind: ClassVar = "entity"
 
@@ -38,7 +39,7 @@ class EntityPresence(PortfolioAttack):
         from leakboard.metrics.measures import best_offset
 
         fitted = fit_portfolio(self, view, seed)
-        if not self.threshold:
+        if not self.threshold or self.portfolio in PAPERS:
             return fitted
         margins = np.concatenate([scores[:, 1] - scores[:, 0] for scores in fitted.on_dev.values()])
         present = np.concatenate([view.dev.values[name] for name in fitted.on_dev])

@@ -1,13 +1,14 @@
-"""Train an MLP with one head for each secret, as in Coavoux et al. (2018) and DPNR (Lyu, He and Li 2020)."""
+"""Train an MLP with one head for each secret (Coavoux et al. 2018), or one for each secret (Lyu, He and Li 2020)."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from leakboard.attacks._portfolio.members import Scores, Task, Trained
+from leakboard.attacks._portfolio.members import Scorer, Scores, Task, Trained
 from leakboard.execution import devices
 from leakboard.interfaces import Floats, Integers
 from leakboard.models.training import shuffled, train
@@ -38,7 +39,15 @@ class _Heads(torch.nn.Module):
 
 
 def fit_mlp(task: Task) -> Trained:
-    """Train a network, and keep the epoch of least loss on dev; its scores are log-probabilities."""
+    """Train a network for all secrets, or one for each if ``portfolio`` is ``lyu``; scores are log-probabilities."""
+    if task.options.portfolio != "lyu":
+        return Trained(_fit_network(task))
+    scorers = [_fit_network(replace(task, secrets=(secret,))) for secret in task.secrets]
+    return Trained(lambda vectors: {name: one for scorer in scorers for name, one in scorer(vectors).items()})
+
+
+def _fit_network(task: Task) -> Scorer:
+    """Train a network, and keep the epoch of least loss on dev."""
     options, secrets = task.options, task.secrets
     generator = torch.Generator().manual_seed(task.seed)
     dev = _tensors(task, task.dev)
@@ -65,7 +74,7 @@ def fit_mlp(task: Task) -> Trained:
         logits = torch.log_softmax(network(_tensor(task.inputs(vectors))), 2).cpu().numpy()
         return {s.name: logits[:, i, : len(s.values)] for i, s in enumerate(secrets)}
 
-    return Trained(scorer)
+    return scorer
 
 
 def _epochs(task: Task, generator: torch.Generator) -> Callable[[], Iterator[tuple[torch.Tensor, torch.Tensor]]]:

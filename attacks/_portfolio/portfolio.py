@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from leakboard.attacks._portfolio.ensemble import Ensemble, train_ensemble
-from leakboard.attacks._portfolio.members import Member, Scores, Task
-from leakboard.attacks._portfolio.portfolio_options import PortfolioAttack
+from leakboard.attacks._portfolio.members import Family, Member, Scores, Task
+from leakboard.attacks._portfolio.portfolio_options import PAPERS, PortfolioAttack
 from leakboard.attacks._portfolio.trainer import Trainer
 from leakboard.attacks._portfolio.vector_inputs import Inputs, Scaling, plain_scalings, shrinkage
 from leakboard.interfaces import Floats, Integers
@@ -63,6 +63,8 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
     Raises:
         RequestError: no classifier can be trained on these vectors; the message has the reasons.
     """
+    if options.portfolio in PAPERS:
+        options = replace(options, inputs="raw", hidden=PAPERS[options.portfolio])
     train = _averaged(view, view.train, options.queries, options.observations)
     dev = _averaged(view, view.dev, 1, options.observations)
     chosen, others = _divided(len(dev.vectors), seed)
@@ -72,7 +74,8 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
     if options.portfolio == "ensemble":
         attacker = train_ensemble(trainer, scalings)
     else:
-        members = trainer.members((options.portfolio, scaling) for scaling in scalings)
+        family: Family = "logistic" if options.portfolio == "logistic" else "mlp"
+        members = trainer.members((family, scaling) for scaling in scalings)
         trainer.require(members)
         (attacker,) = members
     on_dev = attacker.on_dev

@@ -9,7 +9,9 @@ from leakboard.attacks._portfolio.vector_inputs import Inputs
 from leakboard.suite.options import ALWAYS_NAMED, Count, shared
 from leakboard.threats.secrets import SecretsAttack
 
-Portfolio = Literal["ensemble", "mlp", "logistic"]
+Portfolio = Literal["ensemble", "mlp", "logistic", "coavoux", "lyu"]
+PAPERS = {"coavoux": 64, "lyu": 512}
+"""The papers' attackers, each with the ReLU units of its networks."""
 
 
 @shared
@@ -18,7 +20,9 @@ class PortfolioAttack(SecretsAttack):
 
     portfolio: Annotated[Portfolio, ALWAYS_NAMED] = "ensemble"
     """``ensemble``: MLP, logistic regression, discriminant analysis, linear SVM, neighbours, kernel and trees, stacked
-    on dev; ``mlp``: the papers' classifier alone; ``logistic``: logistic regression alone."""
+    on dev; ``mlp``: one MLP alone; ``logistic``: logistic regression alone; ``coavoux``: the attacker of Coavoux et al.
+    (2018), one MLP with 64 units for all secrets; ``lyu``: that of DPNR, an MLP with 512 units for each secret. These
+    two read raw vectors, and call an entity present if its probability is above one half."""
     inputs: Inputs | None = None
     """Scaling of the vectors; null: ``standardised`` for one classifier; for an ensemble ``raw``, ``standardised`` and
     ``per vector``, and all if the victim claims privacy. ``raw`` suits a classifier only if the scale is near 1."""
@@ -27,7 +31,7 @@ class PortfolioAttack(SecretsAttack):
     observations: Count = 1
     """Number of publications of each test text that the attacker sees and averages."""
     hidden: Count = 512
-    """Number of ReLU units of the MLP."""
+    """Number of ReLU units of the MLP; those of the papers are fixed."""
     epochs: Count = 60
     """Largest number of epochs: passes over the attacker's texts, or over the next 65,536 of more texts."""
     patience: Count = 6

@@ -87,6 +87,12 @@ METRICS: Mapping[str, MetricEntry] = {
         listed="page",
         values=Values(-math.inf, 1),
     ),
+    "uncapped_privacy": MetricEntry(
+        "1 - the score of the attack, as the papers define privacy, also where the best constant guess is better.",
+        title="privacy as in the papers",
+        since="0.2.0",
+        listed="page",
+    ),
     "attack_score_new": MetricEntry(
         "`attack_score` over the test texts that occur verbatim in no other split.", since="0.2.0", listed="page"
     ),

@@ -54,7 +54,7 @@ def secret_metrics(
     guessed = np.stack([_checked(scores, secret, len(truth)).argmax(1) for secret in secrets], axis=1)
     units = authors(corpus, "test")
     attack, constant = score(guessed, truth, units), score(_constant(corpus, secrets), truth, units)
-    metrics = [attack.metric("attack_score"), remaining_privacy(attack, constant)]
+    metrics = [attack.metric("attack_score"), remaining_privacy(attack, constant), _uncapped(attack)]
     metrics += _privacy_without_vectors(corpus, secrets, text_guesses)
     new = _without_copy(corpus)
     metrics += _on_new_texts(attack, constant, new)
@@ -65,12 +65,18 @@ def secret_metrics(
         left = _privacy_without_vectors(corpus, [secret], of_text, secret.name)
         guesses = (guessed[:, [column]], _constant(corpus, [secret]))
         attack, constant = (score(codes, truth[:, [column]], units) for codes in guesses)
-        metrics += [remaining_privacy(attack, constant, secret.name), *left]
+        metrics += [remaining_privacy(attack, constant, secret.name), _uncapped(attack, secret.name), *left]
         metrics += _on_new_texts(attack, constant, new, secret.name)
     if kind == "entity":
         f1 = [micro_f1(guessed[:, [c]], truth[:, [c]]).value for c in range(len(secrets))]
         metrics.append(Metric("attack_f1_macro", float(np.mean(f1)), n=len(truth)))
     return metrics
+
+
+def _uncapped(attack: Ratio, variable: str = "") -> Metric:
+    """Return 1 - the attack's score, as the papers define privacy, also where the best constant guess is better."""
+    low, high = attack.interval()
+    return Metric("uncapped_privacy", 1 - attack.value, variable, "", 1 - high, 1 - low, len(attack.numerator))
 
 
 def dev_metrics(corpus: Corpus, secrets: Sequence[Secret], scores: Mapping[str, np.ndarray]) -> list[Metric]:

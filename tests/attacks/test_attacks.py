@@ -8,6 +8,7 @@ from planted import AGE, GENDER, SMALL, attack_accuracies, constant, copies, exc
 from scipy import stats
 from sklearn.metrics import f1_score
 
+from leakboard.attacks._portfolio import mlp
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.claims import ReleaseClaim
@@ -220,3 +221,38 @@ def test_vectors_without_separable_noise_are_attacked_as_they_are(sizes):
     for portfolio in ("ensemble", "mlp"):
         with pytest.raises(RequestError, match="can be trained on these vectors: shrunken inputs left out"):
             AttributeInference(portfolio=portfolio, inputs="shrunken", **SMALL).fit(view, 0)
+
+
+class TestPapers:
+    """The papers' attackers have their networks, raw inputs and no chosen threshold."""
+
+    @pytest.fixture
+    def networks(self, monkeypatch):
+        """Return the shapes of all networks: inputs, hidden units, and secrets."""
+        shapes, build = [], mlp._Heads.__init__
+
+        def watched(self, inputs, hidden, sizes):
+            shapes.append((inputs, hidden, len(sizes)))
+            build(self, inputs, hidden, sizes)
+
+        monkeypatch.setattr(mlp._Heads, "__init__", watched)
+        return shapes
+
+    @pytest.mark.parametrize(("paper", "expected"), [("coavoux", [(64, 2)]), ("lyu", [(512, 1), (512, 1)])])
+    def test_networks_have_the_size_of_the_paper(self, networks, paper, expected):
+        view, vectors, truth = world(linear, [GENDER, AGE])
+        found = attack_accuracies(AttributeInference(portfolio=paper, **SMALL), view, vectors, truth)
+        assert [shape[1:] for shape in networks] == expected
+        assert found["gender"] > 0.9
+        assert found["age"] > 0.9
+
+    @pytest.mark.parametrize("paper", ["coavoux", "lyu"])
+    def test_vectors_are_not_scaled(self, paper):
+        assert gender_found(badly_scaled(1e-30), portfolio=paper) < 0.6
+
+    @pytest.mark.parametrize("paper", ["coavoux", "lyu"])
+    def test_an_entity_is_present_above_one_half(self, paper):
+        view, _, _ = world(linear, [dataclasses.replace(GENDER, kind="entity")])
+        fitted = EntityPresence(portfolio=paper, **SMALL).fit(view, 0)
+        assert fitted.offset == 0
+        assert EntityPresence(portfolio="mlp", **SMALL).fit(view, 0).offset != 0
