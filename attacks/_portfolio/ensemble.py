@@ -6,6 +6,7 @@ Stacking in the log-odds with weights of at least 0 (Wolpert 1992; Breiman 1996)
 2. The weights of the calibrated members minimise the log-loss on dev. A prior draws the weights towards each member's
    own likelihood on dev (as in Bayesian model averaging). If dev is small and cannot tell members apart, they get
    similar weights.
+   If the victim's noise is known, Bayes' rule (`posterior`) and a network that sees fresh noise in each epoch join.
 3. Members learn from growing parts of a large train. Members that cannot improve the pool stop early.
 4. Members with enough weight are trained again on train and dev. Networks are not: dev decides when their training
    stops.
@@ -42,6 +43,7 @@ GROWTH = 4
 MOST_TEXTS: Mapping[Family, int] = {
     **dict.fromkeys(("trees", "svm"), 100_000),
     **dict.fromkeys(("neighbours", "kernel", "logistic"), 200_000),
+    "posterior": 10_000,
 }
 """Largest part of train that a family learns from; networks and discriminants, which read it in blocks, have none."""
 COUNTS = 0.05
@@ -187,6 +189,11 @@ def _first_members(trainer: Trainer, scalings: Sequence[Scaling], size: int) -> 
     rotated = trainer.attempt("rotated inputs", lambda: Rotated.of(best[0], trainer.task.train.vectors))
     forests = [("trees", inputs) for inputs in (scalings[0], *rotated)]
     members += trainer.members([*((family, best[0]) for family in COSTLY_FAMILIES), *forests], size)
+    if trainer.task.train.inputs is not None:
+        standard = [scaling for scaling in scalings if scaling.name == "standardised"]
+        members += trainer.members(
+            [("posterior", scalings[0]), *(("mlp under fresh noise", s) for s in standard)], size
+        )
     pools = _pools(members, truth)
     if any(pool.shares[i] >= COUNTS for pool in pools.values() for i, m in enumerate(members) if m.family == "mlp"):
         members += trainer.members([("mlp", scaling) for scaling in best[1:NETWORKS]], size)

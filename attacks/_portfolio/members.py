@@ -12,9 +12,12 @@ from leakboard.attacks._portfolio.vector_inputs import RAW, Rotated, Scaling, bl
 from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import KnownTexts
 
-Family = Literal["mlp", "logistic", "discriminant", "neighbours", "svm", "kernel", "trees"]
+Family = Literal[
+    "mlp", "logistic", "discriminant", "neighbours", "svm", "kernel", "trees", "posterior", "mlp under fresh noise"
+]
 Scores = dict[str, Floats]
 """For each secret float32 (n, values): log-probabilities, up to a scale and a shift of each row."""
+Release = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
 Scorer = Callable[[Floats], Scores]
 
 
@@ -30,6 +33,8 @@ class Task:
     secrets: tuple[Secret, ...]
     options: PortfolioAttack
     seed: int
+    release: Release | None = None
+    """Adds fresh noise to the inputs of the victim's mechanism, float (n, d); None: unknown."""
     inputs: Scaling | Rotated = RAW
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from leakboard.attacks._portfolio.members import Scorer, Scores, Task, Trained
+from leakboard.attacks._portfolio.members import Release, Scorer, Scores, Task, Trained
 from leakboard.execution import devices
 from leakboard.interfaces import Floats, Integers
 from leakboard.models.training import shuffled, train
@@ -46,8 +46,24 @@ def fit_mlp(task: Task) -> Trained:
     return Trained(lambda vectors: {name: one for scorer in scorers for name, one in scorer(vectors).items()})
 
 
-def _fit_network(task: Task) -> Scorer:
-    """Train a network, and keep the epoch of least loss on dev."""
+def fit_mlp_under_noise(task: Task) -> Trained:
+    """Train a network that sees its texts with fresh noise in each epoch; the inputs of the mechanism are known.
+
+    Raises:
+        ValueError: the inputs of the known texts, or the mechanism, are unknown.
+    """
+    if task.release is None or task.train.inputs is None:
+        raise ValueError("the vectors before the noise are unknown")
+    return Trained(_fit_network(task, task.release))
+
+
+def _fit_network(task: Task, release: Release | None = None) -> Scorer:
+    """Train a network, and keep the epoch of least loss on dev.
+
+    Args:
+        task: its texts and secrets.
+        release: adds fresh noise to the texts' inputs in each epoch; None: the network sees one publication.
+    """
     options, secrets = task.options, task.secrets
     generator = torch.Generator().manual_seed(task.seed)
     dev = _tensors(task, task.dev)
@@ -61,7 +77,7 @@ def _fit_network(task: Task) -> Scorer:
 
     train(
         network,
-        _epochs(task, generator),
+        _epochs(task, generator, release),
         loss,
         lambda: loss(dev).item(),
         optimiser=torch.optim.Adam(network.parameters(), lr=options.learning_rate, fused=True),
@@ -77,9 +93,13 @@ def _fit_network(task: Task) -> Scorer:
     return scorer
 
 
-def _epochs(task: Task, generator: torch.Generator) -> Callable[[], Iterator[tuple[torch.Tensor, torch.Tensor]]]:
+def _epochs(
+    task: Task, generator: torch.Generator, release: Release | None
+) -> Callable[[], Iterator[tuple[torch.Tensor, torch.Tensor]]]:
     """Return a function that yields the next epoch's batches: all of train in random order, or the next part of it."""
     count, size = len(task.train.vectors), task.options.batch_size
+    if release:
+        return _noisy_epochs(task, generator, release)
     if count <= EPOCH:
         inputs, targets = _tensors(task, task.train)
         return lambda: ((inputs[rows], targets[rows]) for rows in shuffled(count, size, generator))
@@ -93,6 +113,23 @@ def _epochs(task: Task, generator: torch.Generator) -> Callable[[], Iterator[tup
     def batches() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         inputs, targets = _tensors(task, task.train, next(remaining).numpy())
         return zip(inputs.split(size), targets.split(size), strict=True)
+
+    return batches
+
+
+def _noisy_epochs(
+    task: Task, generator: torch.Generator, release: Release
+) -> Callable[[], Iterator[tuple[torch.Tensor, torch.Tensor]]]:
+    """Return a function that yields batches of at most `EPOCH` random texts, with fresh noise at each call."""
+    rng = np.random.default_rng(task.seed)
+
+    def batches() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        assert task.train.inputs is not None
+        rows = torch.randperm(len(task.train.vectors), generator=generator)[:EPOCH].numpy()
+        noisy = release(task.train.inputs[rows], rng).astype(np.float32)
+        targets = np.stack([task.train.values[secret.name][rows] for secret in task.secrets], axis=1)
+        size = task.options.batch_size
+        return zip(_tensor(task.inputs(noisy)).split(size), _tensor(targets).split(size), strict=True)
 
     return batches
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from leakboard.attacks._portfolio.ensemble import Ensemble, train_ensemble
-from leakboard.attacks._portfolio.members import Family, Member, Scores, Task
+from leakboard.attacks._portfolio.members import Family, Member, Release, Scores, Task
 from leakboard.attacks._portfolio.portfolio_options import PAPERS, PortfolioAttack
 from leakboard.attacks._portfolio.trainer import Trainer
 from leakboard.attacks._portfolio.vector_inputs import Inputs, Scaling, plain_scalings, shrinkage
+from leakboard.claims import ReleaseClaim
 from leakboard.interfaces import Floats, Integers
 from leakboard.logs import log_progress
 from leakboard.threats.secrets import KnownTexts, SecretGuesses, SecretsView
@@ -67,8 +68,12 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
         options = replace(options, inputs="raw", hidden=PAPERS[options.portfolio])
     train = _averaged(view, view.train, options.queries, options.observations)
     dev = _averaged(view, view.dev, 1, options.observations)
+    release = None
+    if options.portfolio == "ensemble" and options.inputs is None and isinstance(view.claim, ReleaseClaim):
+        train, dev = (_with_inputs(view, known) for known in (train, dev))
+        release = _release(view, options.observations) if train.inputs is not None else None
     chosen, others = _divided(len(dev.vectors), seed)
-    trainer = Trainer(Task(train, dev.rows(chosen), view.secrets, options, seed))
+    trainer = Trainer(Task(train, dev.rows(chosen), view.secrets, options, seed, release))
     scalings = _scalings(options, view, trainer)
     attacker: Member | Ensemble
     if options.portfolio == "ensemble":
@@ -89,6 +94,20 @@ def _divided(dev: int, seed: int) -> tuple[Integers, Integers]:
     """Return the rows of dev that choose options and weights, at most `MAX_DEV` at random, and the other rows."""
     order = np.random.default_rng(seed).permutation(dev) if dev > MAX_DEV else np.arange(dev)
     return np.sort(order[:MAX_DEV]), np.sort(order[MAX_DEV:])
+
+
+def _with_inputs(view: SecretsView, known: KnownTexts) -> KnownTexts:
+    """Return the known texts with the inputs of the victim's mechanism, if these are vectors of the same length."""
+    inputs = view.oracle.inputs(known.texts)
+    if inputs is None or inputs.shape != known.vectors.shape:
+        return known
+    return replace(known, inputs=inputs.astype(np.float32))
+
+
+def _release(view: SecretsView, observations: int) -> Release:
+    """Return the mean of ``observations`` releases of the victim's mechanism, as a function of its inputs."""
+    mechanism = view.oracle.mechanism
+    return lambda values, rng: sum(mechanism.release(values, rng) for _ in range(observations)) / observations
 
 
 def _averaged(view: SecretsView, first: KnownTexts, queries: int, observations: int) -> KnownTexts:

@@ -132,10 +132,12 @@ def _finite(scores: Scores) -> Scores:
 
 def _fit(family: Family) -> Callable[[Task], Trained]:
     """Return the function that trains a family; its import is here because it takes seconds."""
-    from leakboard.attacks._portfolio import discriminant, linear, mlp, neighbours_and_trees
+    from leakboard.attacks._portfolio import discriminant, linear, mlp, neighbours_and_trees, posterior
 
     functions: Mapping[Family, Callable[[Task], Trained]] = {
         "mlp": mlp.fit_mlp,
+        "mlp under fresh noise": mlp.fit_mlp_under_noise,
+        "posterior": posterior.fit_posterior,
         "logistic": linear.fit_logistic,
         "svm": linear.fit_svm,
         "discriminant": discriminant.fit_discriminant,

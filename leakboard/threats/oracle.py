@@ -117,9 +117,9 @@ class Oracle:
         return fitted.mechanism
 
     def inputs(self, texts: Texts) -> NDArray[Any] | None:
-        """Return the inputs of the mechanism for these texts, float (n, d); None if they are random."""
+        """Return the inputs of the mechanism for these texts, float (n, d); None if they are random or unknown."""
         self._record(texts)
-        return self._side.fitted().inputs(Texts(texts))
+        return self._publish.inputs(Texts(texts))
 
     def _record(self, texts: Texts) -> frozenset[str]:
         self._asked.update(texts)

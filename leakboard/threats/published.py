@@ -48,17 +48,25 @@ class Publisher:
     def __call__(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Publish texts, float32 (n, d)."""
         fitted = self.fitted()
-        if "releases" not in self.victim.publishes or fitted.mechanism is None:
+        if (inputs := self.inputs(texts)) is None or fitted.mechanism is None:
             return fitted.publish_documents(texts, rng)
+        return fitted.mechanism.release(inputs, rng).astype(np.float32)
+
+    def inputs(self, texts: Texts) -> NDArray[Any] | None:
+        """Return the mechanism's inputs, float (n, d); None if they are random, or if there is no mechanism."""
+        fitted = self.fitted()
+        if "releases" not in self.victim.publishes or fitted.mechanism is None:
+            return None
         distinct = dict.fromkeys(texts)
         if (key := tuple(distinct)) not in self.kept:
             if len(self.kept) == MAX_KEPT:
                 self.kept.pop(next(iter(self.kept)))
             self.kept[key] = self._inputs(fitted, key)
         if (inputs := self.kept[key]) is None:
-            return fitted.publish_documents(texts, rng)
+            return None
         rows = {text: row for row, text in enumerate(distinct)}
-        return fitted.mechanism.release(inputs[[rows[text] for text in texts]], rng).astype(np.float32)
+        chosen: NDArray[Any] = inputs[[rows[text] for text in texts]]
+        return chosen
 
     def _inputs(self, fitted: FittedVictim, texts: tuple[str, ...]) -> NDArray[Any] | None:
         """Return the mechanism's inputs for distinct texts; None if they are random."""

@@ -47,20 +47,25 @@ class KnownTexts:
     """float32 (n, d)."""
     values: Mapping[str, Integers]
     """Indices of values for each secret, int64 (n,)."""
+    inputs: Floats | None = None
+    """Vectors before the victim's noise, float32 (n, d), as far as the attacker knows them; None: unknown."""
 
     def rows(self, chosen: Integers) -> KnownTexts:
         """Return some of the texts; itself if all are chosen in their order."""
         if np.array_equal(chosen, np.arange(len(self.vectors))):
             return self
         codes = {name: values[chosen] for name, values in self.values.items()}
-        return KnownTexts(Texts([self.texts[row] for row in chosen]), self.vectors[chosen], codes)
+        inputs = None if self.inputs is None else self.inputs[chosen]
+        return KnownTexts(Texts([self.texts[row] for row in chosen]), self.vectors[chosen], codes, inputs)
 
     @classmethod
     def joined(cls, parts: Sequence[KnownTexts]) -> KnownTexts:
         """Return the texts of all parts, one after the other."""
         values = {name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values}
         texts = Texts([text for part in parts for text in part.texts])
-        return cls(texts, np.concatenate([part.vectors for part in parts]), values)
+        inputs = [part.inputs for part in parts if part.inputs is not None]
+        known = np.concatenate(inputs) if len(inputs) == len(parts) else None
+        return cls(texts, np.concatenate([part.vectors for part in parts]), values, known)
 
 
 @dataclass(frozen=True)

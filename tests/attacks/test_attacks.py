@@ -209,6 +209,9 @@ class NoiselessOracle:
     def encode(self, texts):
         return self.known.vectors.copy()
 
+    def inputs(self, texts):
+        return None
+
 
 @pytest.mark.parametrize("sizes", [(50, 20, 10), (1, 1, 20)])
 def test_vectors_without_separable_noise_are_attacked_as_they_are(sizes):

@@ -1,0 +1,142 @@
+"""Attackers that know the law of the noise: by hand, against Bayes' rule, and against attackers that do not know it."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from planted import GENDER, SMALL, attack_accuracies
+from scipy.special import logsumexp
+
+from leakboard.attacks._portfolio import mlp
+from leakboard.attacks._portfolio.members import Task
+from leakboard.attacks._portfolio.posterior import Law, _scores, fit_posterior
+from leakboard.attacks.attribute_inference import AttributeInference
+from leakboard.claims import ReleaseClaim
+from leakboard.interfaces import Texts
+from leakboard.threats.secrets import KnownTexts, SecretsView
+
+DIMENSIONS = 24
+CLAIM = ReleaseClaim(1.0, 0.0, "document", "Laplace", "1-norm")
+
+
+class NoisyOracle:
+    """An oracle that knows the input of each text, whose text is its row, and adds Laplace noise to it."""
+
+    def __init__(self, inputs, rng, scale):
+        self.known, self.rng, self.scale, self.mechanism = inputs, rng, scale, self
+
+    def inputs(self, texts):
+        return self.known[[int(text) for text in texts]]
+
+    def release(self, values, rng):
+        return values + rng.laplace(scale=self.scale, size=np.shape(values))
+
+    def encode(self, texts):
+        return self.release(self.inputs(texts), self.rng).astype(np.float32)
+
+
+def noisy_world(seed=0, sizes=(600, 300, 1500), prototypes=60, scale=0.45):
+    """Return a view, test vectors with secrets, and the accuracy of the best guess, which knows the prototypes.
+
+    Each text is one of some prototypes in the unit cube; each prototype has a gender of its own, at random.
+    """
+    rng = np.random.default_rng(seed)
+    points, gender = rng.random((prototypes, DIMENSIONS)), rng.integers(0, 2, prototypes)
+    drawn = rng.integers(0, prototypes, sum(sizes))
+    oracle = NoisyOracle(points[drawn], rng, scale)
+    texts = Texts(map(str, range(sum(sizes))))
+    vectors = oracle.encode(texts)
+    starts = np.cumsum([0, *sizes])
+    parts = []
+    for start, end in itertools.pairwise(starts):
+        rows = slice(start, end)
+        parts.append(KnownTexts(Texts(texts[rows]), vectors[rows], {"gender": gender[drawn[rows]]}))
+    view = SecretsView((GENDER,), parts[0], parts[1], CLAIM, oracle)
+    logs = -np.abs(parts[2].vectors[:, None] - points).sum(2) / scale
+    best = np.stack([logsumexp(np.where(gender == code, logs, -np.inf), axis=1) for code in (0, 1)], axis=1).argmax(1)
+    return view, parts[2].vectors, parts[2].values, float(np.mean(best == parts[2].values["gender"]))
+
+
+def task_of(view, **changes):
+    inputs = {split: view.oracle.inputs(getattr(view, split).texts).astype(np.float32) for split in ("train", "dev")}
+    known = [dataclasses.replace(getattr(view, split), inputs=inputs[split]) for split in ("train", "dev")]
+    return Task(*known, view.secrets, AttributeInference(**SMALL), 0, view.oracle.release, **changes)
+
+
+class TestLaw:
+    @pytest.mark.parametrize(("family", "scale"), [("laplace", 0.3), ("gaussian", 2.0)])
+    def test_it_is_found(self, family, scale):
+        rng = np.random.default_rng(0)
+        residuals = getattr(rng, {"laplace": "laplace", "gaussian": "normal"}[family])(scale=scale, size=(300, 8))
+        law = Law.of(residuals)
+        assert law.family == family
+        assert law.scale == pytest.approx(scale, rel=0.05)
+
+    @pytest.mark.parametrize(
+        ("spoil", "message"),
+        [
+            (lambda noise: np.zeros_like(noise), "there is no noise in a coordinate"),
+            (lambda noise: noise + 1.0, "are not the inputs with noise added"),
+            (lambda noise: np.repeat(noise[:, :1], 8, axis=1), "all coordinates share the noise"),
+        ],
+    )
+    def test_other_residuals_are_refused(self, spoil, message):
+        with pytest.raises(ValueError, match=message):
+            Law.of(spoil(np.random.default_rng(0).laplace(size=(300, 8))))
+
+    def test_densities_by_hand(self):
+        vectors, inputs = np.array([[1.0, 3.0]]), np.array([[0.0, 1.0], [1.0, 3.0]])
+        assert Law("laplace", 2.0).surprise(vectors, inputs).tolist() == [[1.5, 0.0]]
+        assert Law("gaussian", 2.0).surprise(vectors, inputs).tolist() == [[0.625, 0.0]]
+
+
+def test_the_posterior_by_hand():
+    """Weights 1, e**-1 and e**-2 of texts with the values f, m, m."""
+    known = KnownTexts(Texts([]), np.zeros((3, 1)), {"gender": np.array([0, 1, 1])})
+    scores = _scores(np.array([[5.0, 7.0, 9.0]]), 0.5, known, (GENDER,))["gender"]
+    of_m = np.exp(-1) + np.exp(-2)
+    assert np.exp(scores) == pytest.approx(np.array([[1, of_m]]) / (1 + of_m), rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_bayes_rule_reaches_the_best_possible_attacker(seed):
+    view, vectors, truth, best = noisy_world(seed)
+    guesses = fit_posterior(task_of(view))(vectors)["gender"].argmax(1)
+    assert 0.7 < best < 0.95
+    assert np.mean(guesses == truth["gender"]) > best - 0.02
+
+
+def test_an_ensemble_that_knows_the_noise_beats_one_that_does_not():
+    view, vectors, truth, best = noisy_world()
+    attack = AttributeInference(**SMALL)
+    with_law = attack_accuracies(attack, view, vectors, truth)["gender"]
+    without = attack_accuracies(attack, dataclasses.replace(view, claim=None), vectors, truth)["gender"]
+    assert with_law > best - 0.03
+    assert with_law > without + 0.1
+
+
+def test_a_network_sees_fresh_noise_in_each_epoch():
+    view, vectors, truth, _ = noisy_world(sizes=(1000, 500, 1500), prototypes=10, scale=0.7)
+    seen = []
+
+    def release(values, rng):
+        seen.append(view.oracle.release(values, rng))
+        return seen[-1]
+
+    task = task_of(view)
+    task = dataclasses.replace(task, options=dataclasses.replace(task.options, epochs=60, patience=60))
+    fitted = mlp.fit_mlp_under_noise(dataclasses.replace(task, release=release))
+    assert len(seen) == 60
+    assert not np.array_equal(np.sort(seen[0], axis=None), np.sort(seen[1], axis=None))
+    plain = mlp.fit_mlp(task)
+    fresh, once = (np.mean(made(vectors)["gender"].argmax(1) == truth["gender"]) for made in (fitted, plain))
+    assert fresh > once + 0.02
+
+
+@pytest.mark.parametrize("fit", [fit_posterior, mlp.fit_mlp_under_noise])
+def test_unknown_inputs_are_refused(fit):
+    view, *_ = noisy_world(sizes=(40, 20, 10))
+    task = Task(view.train, view.dev, view.secrets, AttributeInference(**SMALL), 0)
+    with pytest.raises(ValueError, match="the vectors before the noise are unknown"):
+        fit(task)
