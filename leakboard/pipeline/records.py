@@ -301,7 +301,7 @@ _KEY = re.compile(rb'"key":\s*"([0-9a-f]{64})"')
 def _unpack(line: bytes, place: str = "") -> Entry | None:
     """Return the record and costs of a line of `pack`; None if altered or malformed."""
     try:
-        content = json.loads(line, parse_constant=_refuse)
+        content = json.loads(line, parse_constant=_refuse, object_pairs_hook=_no_doubles if place else None)
         if content.pop("checksum") != digest(content):
             return None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -312,6 +312,14 @@ def _unpack(line: bytes, place: str = "") -> Entry | None:
         return None
     costs = content.pop("costs")
     return _record(content), costs
+
+
+def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; refuse one with two values of a name: readers differ in which they take."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return content
 
 
 def _refuse(constant: str) -> Any:

@@ -190,6 +190,15 @@ def test_numbers_that_are_no_json_are_not_read(published, constant, tmp_path):
     assert published_records(tmp_path) == []
 
 
+def test_a_name_with_two_values_is_refused_from_others(tmp_path):
+    text = json.dumps({**RECORD, "checksum": digest(RECORD)}).replace('"value": 0.5', '"value": 0.9, "value": 0.5')
+    (tmp_path / PUBLISHED).write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(RequestError):
+        published_records(tmp_path, is_foreign=True)
+    (tmp_path / PUBLISHED).write_bytes(gzip.compress(text.replace('"value": 0.9, ', "").encode()))
+    assert len(published_records(tmp_path, is_foreign=True)) == 1
+
+
 def test_a_small_file_cannot_fill_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "MAX_BYTES", 1 << 20)
     (tmp_path / PUBLISHED).write_bytes(gzip.compress(b" " * (1 << 20)))
