@@ -20,6 +20,8 @@ CORPUS_CHECKS = {
     "test_documents": "have a document in train",
 }
 """Checks of a corpus that a reader must know, as shares of its test texts."""
+FEW_TEXTS = 200
+"""Fewer test texts than these deserve a warning."""
 KEEP_TOGETHER = (
     "use --document, --user or --text, so that rows that belong together stay in one split "
     "(in Python documents=, users= or texts=, in a suite document:, user: or text:)"
@@ -30,7 +32,7 @@ KEEP_TOGETHER = (
 def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
     """Return a warning for each share of test texts or vectors that train also holds, or whose authors it holds.
 
-    Also warn if it was not checked whether vectors and rows belong together.
+    Also warn of few test texts, and if it was not checked whether vectors and rows belong together.
 
     Warnings about vectors name the victim and the dataset only if there are several.
     """
@@ -40,6 +42,13 @@ def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
         for dataset, shares in checks.items()
         for check, meaning in CORPUS_CHECKS.items()
         if (share := shares.get(check))
+    ]
+    guessing = [r for r in records if r.status == "ok" and not threat_named(r.threat).bounds_epsilon]
+    sizes = {r.dataset: r.test_size for r in guessing if threat_named(r.threat).needs == "documents" and r.test_size}
+    warnings += [
+        f"{names.name('dataset', dataset)}: only {size} test texts; intervals are wide, and small gains are not found"
+        for dataset, size in sizes.items()
+        if size < FEW_TEXTS
     ]
     unchecked = [m.status for r in records for m in r.metrics if m.name == "rows_match" and m.value is None]
     warnings += [f"whether vectors and rows belong together was not checked: {why}" for why in dict.fromkeys(unchecked)]

@@ -28,7 +28,7 @@ def record(attack="probe", gender=0.76, **fields):
             *made_records.gain(score, constant, 0.05, name),
         ]
     usual = {"accuracy": 0.9, "privacy": 0.345, "score": sum(s for s, _ in scores.values()) / 2, "constant": 0.41}
-    usual |= {"margin": 0.045, "secrets": ("gender", "age"), "more": of_secrets, "key": attack}
+    usual |= {"test_size": 200, "margin": 0.045, "secrets": ("gender", "age"), "more": of_secrets, "key": attack}
     return made_records.record("lsa", attack, "made", **(usual | fields))
 
 
@@ -66,7 +66,7 @@ class TestTable:
 class TestSentences:
     def test_a_score_is_compared_with_the_best_guess_without_the_vectors(self):
         assert report(record()).summary.splitlines() == [
-            "gender: an attacker gains 0.35 of what there is to gain (0.22 to 0.49; 100 texts); "
+            "gender: an attacker gains 0.35 of what there is to gain (0.22 to 0.49; 200 texts); "
             "right in 76 %, 63 % without the vectors",
             "age: no attack did better than guessing the most frequent value, which is right in 55 %; "
             "this does not show that there is nothing to find",
@@ -174,6 +174,11 @@ class TestSentences:
     def test_an_attack_that_surely_reads_a_secret_refutes_that_no_row_matches(self, joined, gender, is_refuted):
         """Six p-values are compared, so at level 1 % the advantage must be 2.94 standard errors above 0, not 1.96."""
         assert (self.WARNING not in joined("rows_match", 0.0, gender)) == is_refuted
+
+    def test_few_test_texts_deserve_a_warning(self):
+        warning = "warning: made: only 199 test texts; intervals are wide, and small gains are not found"
+        assert warning in report(record(test_size=199)).sentences
+        assert "only" not in report(record(test_size=200)).summary
 
     def test_no_more_is_told_than_one_reads(self):
         sentences = report(*(dataclasses.replace(record(), victim=f"v{i:02}") for i in range(40))).sentences
