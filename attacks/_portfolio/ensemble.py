@@ -43,7 +43,7 @@ GROWTH = 4
 MOST_TEXTS: Mapping[Family, int] = {
     **dict.fromkeys(("trees", "svm"), 100_000),
     **dict.fromkeys(("neighbours", "kernel", "logistic"), 200_000),
-    "posterior": 10_000,
+    "posterior": 20_000,
 }
 """Largest part of train that a family learns from; networks and discriminants, which read it in blocks, have none."""
 COUNTS = 0.05
