@@ -23,7 +23,7 @@ from leakboard.store import write_file
 from leakboard.suite.names import natural
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import find_suite, home_of
-from leakboard.threats.sentence_parts import ROUNDING
+from leakboard.threats.sentence_parts import ROUNDING, why_chance
 
 DOCUMENTATION = "docs/index.html"
 """Where the documentation begins, below the root of a site that has one."""
@@ -170,17 +170,17 @@ def _introduction(options: str, summary: str, victims: int, rows: Sequence[Row])
     """Return the summary of an attack if it is installed, and how often it beat the best constant guess."""
     text = f"{options}, tried on {victims} victims. {summary}".strip()
     scored = [row for row in rows if row["privacy_best_constant"] is not None and row["empirical_privacy"] is not None]
-    better = sum(_end(row) < row["privacy_best_constant"] - ROUNDING for row in scored)
-    return (
-        f"{text} It guessed better than the best constant, beyond the interval, in {better} of {len(scored)} rows."
-        if scored
-        else text
-    )
+    better = sum(map(_is_finding, scored))
+    return f"{text} It surely beat the best constant guess in {better} of {len(scored)} rows." if scored else text
 
 
-def _end(row: Row) -> float:
+def _is_finding(row: Row) -> bool:
+    """Return whether a gain is surely no chance; on boards older than p-values, whether the interval says so."""
+    if row.get("attack_advantage_p") is not None:
+        return not why_chance(row)
     high = row["empirical_privacy_high"]
-    return float(row["empirical_privacy"] if high is None else high)
+    end = float(row["empirical_privacy"] if high is None else high)
+    return end < row["privacy_best_constant"] - ROUNDING
 
 
 def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, str]]:
