@@ -227,6 +227,7 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
     caveat = (done[0].claim or {}).get("caveat", "")
     parts += [f"claim: {caveat}"] if caveat else []
     parts += list(dict.fromkeys(m.status for r in done for m in r.metrics if m.name == "fresh_noise" and m.value == 0))
+    parts += list(dict.fromkeys(m.status for r in done for m in r.metrics if m.name == "attack_auc" and m.status))
     high, bayes = row.get("empirical_privacy_high"), row.get("privacy_bayes")
     parts += [BEYOND] if high is not None and bayes is not None and high < bayes - ROUNDING else []
     if row.get("attack_score") is not None and not beats_constant(row):

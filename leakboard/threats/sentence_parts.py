@@ -16,6 +16,7 @@ ERROR = 0.025
 """Largest probability of calling chance a finding."""
 LEAST_TEXTS = 30
 """Least number of test texts for a finding."""
+TOO_FEW = f"fewer than {LEAST_TEXTS} are too few for a claim"
 VERDICTS = {
     "violated": "more than the claimed {claimed}: the claim is violated",
     "unproven": "the claimed {claimed} is not proved for what the code does",
@@ -47,16 +48,20 @@ def beats_constant(row: Mapping[str, Any]) -> bool:
     return not is_number(constant_privacy) or row["attack_score"] > 1 - constant_privacy + ROUNDING
 
 
+def has_too_few(row: Mapping[str, Any]) -> bool:
+    """Return whether the test is too small for a claim."""
+    return is_number(size := row.get("test_size")) and size < LEAST_TEXTS
+
+
 def why_chance(row: Mapping[str, Any]) -> str:
     """Return why a gain may be chance; empty if it is a finding.
 
     Under no information, the probability of a finding is at most `ERROR`: the p-value is multiplied by the number of
     attacks, unless the strongest was chosen on dev (Bonferroni).
     """
-    size, p_value = row.get("test_size"), row.get("attack_advantage_p")
-    attacks = row.get("attacks") if row.get("chosen_on") == "test" else 1
-    if is_number(size) and size < LEAST_TEXTS:
-        return f"fewer than {LEAST_TEXTS} are too few for a claim"
+    p_value, attacks = row.get("attack_advantage_p"), row.get("attacks") if row.get("chosen_on") == "test" else 1
+    if has_too_few(row):
+        return TOO_FEW
     return "" if is_number(p_value) and p_value * (attacks or 1) <= ERROR else CHANCE
 
 

@@ -27,9 +27,11 @@ from leakboard.randomness import Streams
 from leakboard.threats.published import Publications, Publisher
 from leakboard.threats.sentence_parts import (
     NO_PROOF,
+    TOO_FEW,
     audit_sentence,
     beats_constant,
     gain_in_words,
+    has_too_few,
     is_number,
     percent,
     secrets_of,
@@ -163,9 +165,10 @@ class Threat(ABC, Generic[A]):
         words = {"what": what, "score": score, "constant": percent(1 - constant_privacy)}
         found = cls.found.format(**words)
         if not beats_constant(row):
-            return f"{cls.nothing_found.format(**words)}; {NO_PROOF}"
+            few = f"; {TOO_FEW}" if has_too_few(row) else ""
+            return f"{cls.nothing_found.format(**words)}; {NO_PROOF}{few}"
         if not is_number(row.get("attack_advantage")):
-            return f"{what}: {found}"
+            return f"{what}: {found}; whether this is chance is unknown"
         return f"{what}: an attacker gains {gain_in_words(row, cls.things)}; {found}"
 
     def why_not_applicable(self, attack: A, corpus: Corpus, published: Publications | None) -> str:

@@ -111,7 +111,18 @@ class TestSentences:
     def test_a_board_older_than_the_advantage_claims_nothing(self):
         row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 0.56}
         sentence = AttributesThreat.sentence(row | {"privacy_best_constant": 0.45})
-        assert sentence == "age: right in 56 %, 55 % without the vectors"
+        assert sentence == "age: right in 56 %, 55 % without the vectors; whether this is chance is unknown"
+
+    def test_a_small_test_that_finds_nothing_says_so(self):
+        row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 1.0, "test_size": 1}
+        assert AttributesThreat.sentence(row | {"privacy_best_constant": 0.0}).endswith("are too few for a claim")
+
+    def test_one_author_in_test_is_told_in_the_status(self):
+        status = "fewer than two texts (or authors) with each of two values"
+        none = [Metric(name, None, "gender", status=status) for name in ("attack_auc", "attack_advantage")]
+        of_gender = [m for m in record().metrics if m.variable == "gender" and "advantage" not in m.name]
+        table = report(record(metrics=[*record().metrics[:4], *of_gender, *none], secrets=("gender",))).table
+        assert status in table["status"][0]
 
     def test_an_average_is_told_where_the_secrets_are_not_known_apart(self):
         metrics = [metric for metric in record().metrics if not metric.variable]
