@@ -18,7 +18,7 @@ from scipy import stats
 from leakboard.metrics.areas import Area, Ranking
 from leakboard.metrics.intervals import ratio_interval
 from leakboard.metrics.measures import Ratio, accuracy, micro_f1, remaining_privacy
-from leakboard.threats.sentence_parts import ERROR
+from leakboard.threats.sentence_parts import MOST_LIKELY_CHANCE
 
 ATTACKS = (1, 3, 8, 30)
 SHIFT = 0.5
@@ -43,25 +43,29 @@ def texts(n: int, prevalence: float, texts_of_user: int) -> Draw:
 
 def claims(draw: Draw, runs: int, rng: np.random.Generator) -> dict[int, float]:
     """Return the share of claims by the number of random attacks; of 0 attacks: with an attack that knows something."""
-    found = dict.fromkeys((0, *ATTACKS), 0)
+    found, scored = dict.fromkeys((0, *ATTACKS), 0), 0
     for _ in range(runs):
         secret, authors = draw(rng)
         units = np.arange(len(secret)) if authors is None else authors
         if min(len(np.unique(units[part])) for part in (secret, ~secret)) < 2:
             continue  # not scored
+        scored += 1
         of_author = np.zeros(len(secret)) if authors is None else rng.normal(size=authors.max() + 1)[authors]
         noise = rng.normal(size=(max(ATTACKS) + 1, len(secret))) + of_author
         noise[0] += SHIFT * secret
         p_values = [Area.of([Ranking(scores, secret)], authors).p_value for scores in noise]
-        found[0] += p_values[0] <= ERROR
+        found[0] += p_values[0] <= MOST_LIKELY_CHANCE
         for attacks in ATTACKS:
-            found[attacks] += attacks * min(p_values[1 : attacks + 1]) <= ERROR
-    return {attacks: count / runs for attacks, count in found.items()}
+            found[attacks] += attacks * min(p_values[1 : attacks + 1]) <= MOST_LIKELY_CHANCE
+    return {attacks: count / max(1, scored) for attacks, count in found.items()}
 
 
 def coverage(intervals: Iterator[Interval], truth: float) -> float:
-    """Return the share of intervals that hold the truth, of those that exist."""
-    known = [(low, high) for low, high in intervals if not math.isnan(low)]
+    """Return the share of intervals that hold the truth, of those that exist; print how many are missing."""
+    every = list(intervals)
+    known = [(low, high) for low, high in every if not math.isnan(low)]
+    if missing := len(every) - len(known):
+        print(f"  {missing} of {len(every)} runs have no interval")
     return float(np.mean([low - 1e-12 <= truth <= high + 1e-12 for low, high in known]))
 
 

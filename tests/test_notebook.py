@@ -26,8 +26,12 @@ def test_it_runs_and_finds_what_is_planted(tmp_path, monkeypatch):
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", resources=resources).execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     texts = "\n".join(output.data["text/plain"] for output in shown if output.output_type == "execute_result")
-    assert "gender: an attacker gains 0." in texts
-    assert "region: no attack did better" in texts or "this may be chance" in texts
+    gender, region = (
+        next(line for line in texts.splitlines() if line.startswith(name)) for name in ("gender", "region")
+    )
+    assert float(gender.partition("gains ")[2][:4]) > 0.4
+    assert "chance" not in gender
+    assert "gains nothing" in region or "this may be chance" in region
     assert "the claim is violated" in texts
     assert "the claim is not refuted" in texts
     assert any(

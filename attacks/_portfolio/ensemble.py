@@ -2,11 +2,12 @@
 
 Stacking in the log-odds with weights of at least 0 (Wolpert 1992; Breiman 1996):
 
+If the victim's noise is known, Bayes' rule (`posterior`) and a network that sees fresh noise in each epoch are members.
+
 1. A scale calibrates each member.
 2. The weights of the calibrated members minimise the log-loss on dev. A prior draws the weights towards each member's
    own likelihood on dev (as in Bayesian model averaging). If dev is small and cannot tell members apart, they get
    similar weights.
-   If the victim's noise is known, Bayes' rule (`posterior`) and a network that sees fresh noise in each epoch join.
 3. Members learn from growing parts of a large train. Members that cannot improve the pool stop early.
 4. Members with enough weight are trained again on train and dev. Networks are not: dev decides when their training
    stops.

@@ -18,6 +18,7 @@ Family = Literal[
 Scores = dict[str, Floats]
 """For each secret float32 (n, values): log-probabilities, up to a scale and a shift of each row."""
 Release = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
+"""Adds fresh noise to inputs, float (n, d), at each call."""
 Scorer = Callable[[Floats], Scores]
 
 

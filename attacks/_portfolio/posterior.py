@@ -9,7 +9,7 @@ with p the density of the noise. Few texts are exactly like another, so the expo
 dev (t = 1 is Bayes' rule for the own texts, t = 0 is the prior).
 
 The law is taken from the residuals z_i - v_i of the own texts: Laplace or Gaussian, whichever is likelier, with the
-scale of most likelihood.
+scale of most likelihood; all coordinates have one scale.
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.attacks._portfolio.members import Scores, Task, Trained, log_loss
-from leakboard.attacks._portfolio.vector_inputs import blocks
 from leakboard.interfaces import Floats, Secret
 from leakboard.threats.secrets import KnownTexts
 
 TEMPERS = 2.0 ** np.arange(0, -13, -1)
 """Exponents of the density that dev chooses from."""
+MAX_DEV = 2_000
+"""Largest number of dev texts that choose the exponent."""
 SMOOTHING = 1e-6
 """Probability that each value has at least."""
 SHIFTED = 16.0
@@ -46,7 +47,7 @@ class Law:
         """Return the likelier law of residuals, float64 (n, d).
 
         Raises:
-            ValueError: the residuals are not independent noise around 0.
+            ValueError: a coordinate has no noise, the residuals are not around 0, or all coordinates share the noise.
         """
         deviation = residuals.std(0)
         if not deviation.all():
@@ -79,13 +80,11 @@ def fit_posterior(task: Task) -> Trained:
     if task.train.inputs is None or task.dev.inputs is None:
         raise ValueError("the vectors before the noise are unknown")
     law = Law.of(task.train.vectors.astype(np.float64) - task.train.inputs)
-    surprise = [law.surprise(task.dev.vectors[rows], task.train.inputs) for rows in blocks(len(task.dev.vectors))]
+    surprise = law.surprise(task.dev.vectors[:MAX_DEV], task.train.inputs)
 
     def loss(temper: float) -> float:
-        scores = [_scores(part, temper, task.train, task.secrets) for part in surprise]
-        return sum(
-            log_loss(np.concatenate([part[s.name] for part in scores]), task.dev.values[s.name]) for s in task.secrets
-        )
+        scores = _scores(surprise, temper, task.train, task.secrets)
+        return sum(log_loss(scores[s.name], task.dev.values[s.name][:MAX_DEV]) for s in task.secrets)
 
     return _trained(law, min(TEMPERS, key=loss), task.train, task.secrets)
 

@@ -20,10 +20,8 @@ BEYOND = "better than the best possible attacker on the texts: the secret leaks 
 PERFECT = "every guess is right: do the vectors hold the secret itself, or is there a bug?"
 """Status of an attack whose score is exactly 1."""
 LOST = "attack failed: no better than the best constant guess"
-"""Status of an attack that does not surely gain something over the best constant guess."""
+"""Status of an attack whose advantage is not above 0."""
 
-FOUND = "tpr@fpr=0.01"
-"""Metric of the texts with a value that are found at 1 % false alarms."""
 JOIN_VERDICTS = ("rows_match", "rows_match_throughout", "order_kept")
 """Metrics that are 0 where vectors seem not to belong to their rows or texts, with a warning."""
 
@@ -73,9 +71,9 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
 def join_warnings(records: Sequence[Record], rows: Sequence[Row]) -> dict[tuple[str, str], str]:
     """Return the warning about each dataset and victim whose vectors seem not to belong to the rows of the table.
 
-    If an attack reads secrets from the vectors, at least some vectors belong to their rows. Then the warning is dropped
-    (`leakboard.metrics.row_match`). The p-value of its advantage must be so small that this is wrong in any row of the
-    victim with probability `row_match.LEVEL` at most (Bonferroni).
+    If an attack reads secrets from the vectors, at least some vectors belong to their rows. Then the warning of
+    `rows_match` is dropped (`leakboard.metrics.row_match`). The p-value of its advantage must be so small that this is
+    wrong in any row of the victim with probability `row_match.LEVEL` at most (Bonferroni).
     """
     warnings = {}
     for of_victim in grouped(records, lambda r: (r.dataset, r.victim)):
@@ -173,17 +171,14 @@ def _means(done: Sequence[Record], secret: str = "") -> Row:
 
 
 def _most_exposed(done: Sequence[Record], secret: str) -> Row:
-    """Return the value of a secret that is found most often at 1 % false alarms, with its rate and lift."""
-    values = dict.fromkeys(m.group for m in done[0].metrics if m.name == FOUND and m.variable == secret and m.group)
-    found = {value: rate for value in values if (rate := mean(done, FOUND, secret, value)) is not None}
-    if not found:
+    """Return the value of a secret with the largest lift, its lift, and its share found at 1 % false alarms."""
+    values = dict.fromkeys(m.group for m in done[0].metrics if m.name == "lift" and m.variable == secret)
+    lifts = {value: lift for value in values if (lift := mean(done, "lift", secret, value)) is not None}
+    if not lifts:
         return {}
-    value = max(found, key=lambda value: found[value])
-    return {
-        "exposed_value": value,
-        "exposed_found": found[value],
-        "exposed_lift": mean(done, "lift", secret, value),
-    }
+    value = max(lifts, key=lambda value: lifts[value])
+    found = mean(done, "tpr@fpr=0.01", secret, value)
+    return {"exposed_value": value, "exposed_found": found, "exposed_lift": lifts[value]}
 
 
 def _scored_secrets(record: Record) -> list[str]:
@@ -227,7 +222,8 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
     caveat = (done[0].claim or {}).get("caveat", "")
     parts += [f"claim: {caveat}"] if caveat else []
     parts += list(dict.fromkeys(m.status for r in done for m in r.metrics if m.name == "fresh_noise" and m.value == 0))
-    parts += list(dict.fromkeys(m.status for r in done for m in r.metrics if m.name == "attack_auc" and m.status))
+    areas = [m for r in done for m in r.metrics if m.name == "attack_auc" and row["secret"] in ("", m.variable)]
+    parts += list(dict.fromkeys(metric.status for metric in areas if metric.status))
     high, bayes = row.get("empirical_privacy_high"), row.get("privacy_bayes")
     parts += [BEYOND] if high is not None and bayes is not None and high < bayes - ROUNDING else []
     if row.get("attack_score") is not None and not beats_constant(row):

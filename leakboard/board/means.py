@@ -53,7 +53,7 @@ def interval(
     Satterthwaite (1946). With one record it is the record's interval.
     """
     low, middle, high = (values_of(records, name, part, variable, group) for part in ("low", "value", "high"))
-    if not middle or len(low) < len(middle) or len(high) < len(middle):
+    if not middle or len(low) < len(middle) or len(high) < len(middle) or np.isnan([*low, *high]).any():
         return None, None
     count = len(middle)
     value, least, most = (sum(values) / count for values in (middle, low, high))

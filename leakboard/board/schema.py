@@ -553,7 +553,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "exposed_value",
-        "The value of the secret that the attack finds most often at 1 % false alarms.",
+        "The value of the secret with the largest lift (`exposed_lift`).",
         ("leaderboard.csv", "best_known.csv", "page: attacks"),
         title="most exposed value",
         since=SINCE_0_2,

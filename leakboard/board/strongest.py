@@ -16,8 +16,10 @@ LEARNED = 4
 """A score on dev is believed up to ``LEARNED / sqrt(test texts)`` above the score on test: 8 standard deviations.
 
 An attack that is beyond has learned its dev texts by heart before it scored them. Smaller differences may be chance, or
-may come from the victim's fit, which saw dev. An advantage is believed up to twice the width of its interval above it.
+may come from the victim's fit, which saw dev.
 """
+LEARNED_WIDTHS = 2
+"""An advantage on dev is believed up to so many widths of its interval above the advantage on test."""
 COMPETE_WITHIN = ("dataset", "victim", "victim_options", "attack_metric", "secrets", "secret")
 """Columns that the rows of competing attacks have in common."""
 
@@ -56,7 +58,7 @@ def chosen_on_dev(rows: Sequence[Row]) -> bool:
     """Return whether the score on dev decides.
 
     All competing rows have one, none learned dev by heart, and no other attack is surely stronger on test than the one
-    that dev chooses: its score is not below the interval of another attack.
+    that dev chooses: the chosen attack's test score is not below another attack's interval.
     """
     measure = _measure(rows)
     if not all(_known(row, f"{measure}_dev") is not None and not _learned_dev(row, measure) for row in rows):
@@ -80,7 +82,7 @@ def _learned_dev(row: Row, measure: str) -> bool:
     low, high = (_known(row, f"attack_advantage_{end}") for end in ("low", "high"))
     believed = LEARNED / math.sqrt(size) if size else math.inf
     if measure == "attack_advantage":
-        believed = 2 * (high - low) if low is not None and high is not None else math.inf
+        believed = LEARNED_WIDTHS * (high - low) if low is not None and high is not None else math.inf
     return score is not None and float(row[f"{measure}_dev"]) - score > believed
 
 

@@ -9,12 +9,13 @@ the value and n without it is
     [t (1 - t) + (m - 1) (t / (2 - t) - t**2) + (n - 1) (2 t**2 / (1 + t) - t**2)] / (m n).
 
 At t = 1/2 this is (m + n + 1) / (12 m n), the exact variance of the Mann-Whitney statistic without ties whatever the
-scores: so the test against chance assumes nothing about them. Ties make the true variance smaller.
+scores. So the test of one ranking against chance assumes nothing about them. Ties make the true variance smaller.
 
 The interval holds all areas that this test does not reject (Newcombe 2006, method 5, with m and n as they are). The
 variance is larger than the theorem's if the jackknife shows that: if scores are spread otherwise, or if texts have
-authors. It is smaller for a mean of several areas, as far as these vary independently. If all texts are ranked right,
-the jackknife shows nothing. Then Wilson's interval for the rarer kind of texts replaces it, which holds for any scores.
+authors. Independent areas make the variance of their mean smaller. If all texts are ranked right, the jackknife shows
+nothing. Then the interval holds all areas t with t**m of at least 2.5 %, for m texts of the rarer kind: an attack that
+ranks a share t of them above all others, and the rest below, is perfect with this probability.
 """
 
 from __future__ import annotations
@@ -28,11 +29,15 @@ import scipy
 from numpy.typing import NDArray
 
 from leakboard.interfaces import Integers
-from leakboard.metrics.intervals import CONFIDENCE, Array, Design, jackknife_variance, unit_codes, wilson
+from leakboard.metrics.intervals import CONFIDENCE, Array, Design, jackknife_variance, unit_codes
 from leakboard.metrics.measures import Metric
 
-CHANCE = 0.5
+CHANCE_AREA = 0.5
 """The area of every constant guess."""
+
+
+ROUNDING = 1e-12
+"""A mean of areas that is this near to 0 or 1 is 0 or 1."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,10 @@ class Area:
             inside = int(ranking.inside.sum())
             expected = math.sqrt(_variance(area, inside, n - inside))
             sizes.append((inside, n - inside, float(weight * (max(1.0, error / expected) if expected > 0 else 1.0))))
-        scale = design.effect * (over_rows / single if single > 0 else 1.0)
-        return cls(float(weights @ np.array(areas)), sizes, scale, design)
+        together = max(1 / len(rankings), over_rows / single) if single > 0 else 1.0
+        value = float(np.clip(weights @ np.array(areas), 0.0, 1.0))
+        value = round(value) if min(value, 1 - value) < ROUNDING else value
+        return cls(float(value), sizes, design.effect * together, design)
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the interval of the area; NaN if one unit has nearly all texts with the value or without it."""
@@ -91,7 +98,9 @@ class Area:
         if math.isnan(quantile):
             return math.nan, math.nan
         if self.value in (0.0, 1.0):
-            return wilson(self.value, min(min(m, n) for m, n, _ in self.sizes) / self.design.effect, quantile)
+            fewest = min(min(m, n) for m, n, _ in self.sizes) / self.design.effect
+            end = float(((1 - confidence) / 2) ** (1 / fewest))
+            return (end, 1.0) if self.value else (0.0, 1 - end)
 
         def excess(area: float) -> float:
             """Return by how much an area is farther from ours than the test allows; negative inside the interval."""
@@ -120,7 +129,9 @@ class Area:
     @property
     def p_value(self) -> float:
         """Probability of an area at least as large by chance; 1 if one unit has nearly all texts of a kind."""
-        return self.design.tail((self.value - CHANCE) / self._error(CHANCE))
+        if not (error := self._error(CHANCE_AREA)):
+            return 1.0
+        return self.design.tail((self.value - CHANCE_AREA) / error)
 
     def _error(self, area: float) -> float:
         """Return the standard error if this is the true area."""

@@ -29,7 +29,7 @@ AGREE = 1e-12
 
 
 def unit_codes(units: Integers | None, n: int) -> Integers:
-    """Return the unit of each row from 0 on, int64 (n,); without units every row is one."""
+    """Return the unit of each of n rows from 0 on, int64 (n,). Units are int64 (n,), or None: every row is one."""
     return np.arange(n) if units is None else np.unique(units, return_inverse=True)[1]
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Integers
-from leakboard.metrics.intervals import CONFIDENCE, Array, Design, jackknife_variance, ratio_interval, unit_codes
+from leakboard.metrics.intervals import AGREE, CONFIDENCE, Array, Design, jackknife_variance, ratio_interval, unit_codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,10 @@ def advantage(attack: Ratio, constant: Ratio, variable: str = "") -> list[Metric
 
     The variable is a secret, or empty for all secrets together.
     """
-    n, left = len(attack.numerator), max(1 - constant.value, 1e-12)
+    n, left = len(attack.numerator), 1 - constant.value
+    if left <= AGREE:
+        status = "the best constant guess is always right: there is nothing to gain"
+        return [Metric(name, None, variable, n=n, status=status) for name in ("attack_advantage", "attack_advantage_p")]
     codes = unit_codes(attack.units, n)
     rows, units = (_differences(attack, constant, c) for c in (np.arange(n), codes))
     gained = attack.value - constant.value
@@ -184,9 +187,9 @@ def advantage(attack: Ratio, constant: Ratio, variable: str = "") -> list[Metric
     design = Design.of(variances[0], variances[1], np.ones((1, n)), codes)
     error = math.sqrt(variances[0] * design.effect)
     value = gained / left
-    if error > 0:
+    if variances[0] > AGREE:
         spread = design.quantile(CONFIDENCE) * math.sqrt(jackknife_variance(rows[1]) * design.effect)
-        low, high, p_value = value - spread, min(1.0, value + spread), design.tail(gained / error)
+        low, high, p_value = value - spread, float(np.minimum(1.0, value + spread)), design.tail(gained / error)
     else:  # all texts agree
         low, high = ((end - constant.value) / left for end in attack.interval())
         p_value = 0.5 ** (codes.max() + 1) if gained > 0 else 1.0
@@ -203,4 +206,4 @@ def _differences(attack: Ratio, constant: Ratio, codes: Integers) -> tuple[Array
         tops, bottoms = (part.sum() - np.bincount(codes, part) for part in (ratio.numerator, ratio.denominator))
         scores.append(np.divide(tops, bottoms, out=np.full(len(tops), ratio.value), where=bottoms > 0))
     difference = scores[0] - scores[1]
-    return difference, difference / np.maximum(1 - scores[1], 1e-12)
+    return difference, np.divide(difference, 1 - scores[1], out=np.zeros(len(difference)), where=scores[1] < 1)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Integers
-from leakboard.metrics.areas import CHANCE, Area, Ranking
+from leakboard.metrics.areas import CHANCE_AREA, Area, Ranking
 from leakboard.metrics.measures import Metric
 from leakboard.metrics.rates import true_positive_rate_at
 
@@ -30,8 +30,8 @@ def membership_metrics(scores: NDArray[Any], members: NDArray[Any], units: Integ
     """Return the metrics of an attack's scores.
 
     - ``attack_score`` and ``attack_auc``: the area under the ROC curve; ``attack_advantage``: 2 area - 1.
-    - ``empirical_privacy``: 1 - the area, or 1 - `CHANCE` if the area is smaller.
-    - ``privacy_best_constant``: 1 - `CHANCE`.
+    - ``empirical_privacy``: 1 - the area, or 1 - `CHANCE_AREA` if the area is smaller.
+    - ``privacy_best_constant``: 1 - `CHANCE_AREA`.
     - ``tpr@fpr=...``: the share of members found at `TARGETS`.
 
     Args:
@@ -46,11 +46,11 @@ def membership_metrics(scores: NDArray[Any], members: NDArray[Any], units: Integ
     n = len(scores)
     area = Area.of([Ranking(scores, members)], units)
     low, high = area.interval()
-    left, least, most = (1 - max(end, CHANCE) for end in (area.value, high, low))  # in this order NaN stays NaN
+    left, least, most = (1 - max(end, CHANCE_AREA) for end in (area.value, high, low))  # in this order NaN stays NaN
     return [
         Metric("attack_score", area.value, low=low, high=high, n=n),
         Metric("empirical_privacy", left, low=least, high=most, n=n),
-        Metric("privacy_best_constant", 1 - CHANCE, n=n),
+        Metric("privacy_best_constant", 1 - CHANCE_AREA, n=n),
         *area.metrics(),
         *(true_positive_rate_at(target, scores, members, units) for target in TARGETS),
     ]

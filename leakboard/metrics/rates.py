@@ -31,6 +31,12 @@ def true_positive_rate_at(
     rate P(member > t). Here t is the true threshold: the least value that at most a share ``target`` of all non-members
     exceeds.
 
+    Args:
+        target: share of the non-members that may be taken for members.
+        scores: float64 (n,), higher for a likelier member.
+        members: bool (n,), the truth.
+        units: int64 (n,), the independent unit of each candidate; None: the candidate itself.
+
     Theorem. Let X(r) be the r-th highest of N independent non-members, and B binomial (N, target).
 
     1. A share of at least ``target`` reaches t, so P(X(j) < t) = P(fewer than j reach t) <= P(B < j).

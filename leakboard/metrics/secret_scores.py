@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from leakboard.data.corpora import posterior
@@ -105,7 +106,8 @@ def _advantage(
     rankings = [
         ranking
         for column, secret in enumerate(secrets)
-        for ranking in _rankings(secret, scores[column], truth[:, column], units).values()
+        if (ranked := _ranked(secret, scores[column], truth[:, column], units))
+        for ranking in _of_area(secret, ranked)
     ]
     return Area.of(rankings, units).metrics() if rankings else []
 
@@ -205,29 +207,45 @@ def _by_secret(
     metrics.append(Metric("attack_balanced_accuracy", float(np.mean(recalls)), secret.name, n=len(truth)))
     if secret.kind == "entity":
         metrics.append(micro_f1(guessed[:, None], truth[:, None], units).metric("attack_f1", secret.name))
-    rankings = _rankings(secret, scores, truth, units)
-    if not rankings:
+    ranked = _ranked(secret, scores, truth, units)
+    if not ranked:
         status = "fewer than two texts (or authors) with each of two values"
         return [*metrics, *(Metric(name, None, secret.name, n=len(truth), status=status) for name in AREA_METRICS)]
-    metrics += Area.of(list(rankings.values()), units).metrics(secret.name)
-    for value, ranking in rankings.items():
+    metrics += Area.of(_of_area(secret, ranked), units).metrics(secret.name)
+    for value, ranking in ranked.items():
         found = true_positive_rate_at(FALSE_ALARMS, ranking.scores, ranking.inside, units)
         metrics += [dataclasses.replace(m, variable=secret.name, group=value) for m in (found, _lift(ranking))]
     return metrics
 
 
-def _rankings(secret: Secret, scores: np.ndarray, truth: Integers, units: Integers | None = None) -> dict[str, Ranking]:
+def _ranked(secret: Secret, scores: np.ndarray, truth: Integers, units: Integers | None = None) -> dict[str, Ranking]:
     """Return the rankings of the texts by each value.
 
+    A text is ranked by the score of the value minus the logarithm of the summed exponentials of the other scores. For
+    log-probabilities these are the log-odds of the value, whatever number is added to all scores of a text. Of two
+    values it is the difference of the scores.
+
     A value is left out if fewer than two texts (or authors) have it, or have it not: how much its area depends on them
-    cannot be known. Of two values only the second is ranked: the ranking by the first is the same one in reverse.
+    cannot be known.
     """
     scores, codes = np.asarray(scores, np.float64), unit_codes(units, len(truth))
-    ranked = range(len(secret.values)) if len(secret.values) > 2 else [1]
-    margins = scores if len(secret.values) > 2 else scores - scores[:, :1]
-    kinds = {code: truth == code for code in ranked}
+    kinds = {code: truth == code for code in range(len(secret.values))}
     known = [code for code, kind in kinds.items() if min(len(np.unique(codes[part])) for part in (kind, ~kind)) > 1]
-    return {secret.values[code]: Ranking(margins[:, code], kinds[code], 1 / len(known)) for code in known}
+    return {
+        secret.values[code]: Ranking(
+            scores[:, code] - scipy.special.logsumexp(np.delete(scores, code, axis=1), axis=1),
+            kinds[code],
+            1 / len(known),
+        )
+        for code in known
+    }
+
+
+def _of_area(secret: Secret, ranked: Mapping[str, Ranking]) -> list[Ranking]:
+    """Return the rankings whose mean area counts; of two values one, since the other is the same in reverse."""
+    return (
+        list(ranked.values()) if len(secret.values) > 2 else [dataclasses.replace(ranked[secret.values[1]], weight=1)]
+    )
 
 
 def _lift(ranking: Ranking) -> Metric:

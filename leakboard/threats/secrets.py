@@ -164,7 +164,7 @@ class AttributesThreat(SecretsThreat):
     headline: ClassVar = SCORES["attribute"][0]
     found: ClassVar = "right in {score}, {constant} without the vectors"
     nothing_found: ClassVar = (
-        "{what}: no attack did better than guessing the most frequent value, which is right in {constant}"
+        "{what}: the strongest attack gains nothing; guessing the most frequent value is right in {constant}"
     )
 
     @classmethod

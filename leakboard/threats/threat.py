@@ -125,7 +125,7 @@ class Threat(ABC, Generic[A]):
     found: ClassVar[str] = "the strongest attack scores {score}, the best constant guess {constant}"
     """The score of the strongest attack, in words: the end of the sentence about its advantage."""
     nothing_found: ClassVar[str] = (
-        "{what}: no attack did better than the best constant guess, whose score is {constant}"
+        "{what}: the strongest attack gains nothing over the best constant guess, whose score is {constant}"
     )
     """The sentence if no attack beats the best constant guess; it is no proof of privacy."""
     things: ClassVar[str] = "texts"

@@ -68,7 +68,7 @@ class TestSentences:
         assert report(record()).summary.splitlines() == [
             "gender: an attacker gains 0.35 of what there is to gain (0.22 to 0.49; 200 texts); "
             "right in 76 %, 63 % without the vectors",
-            "age: no attack did better than guessing the most frequent value, which is right in 55 %; "
+            "age: the strongest attack gains nothing; guessing the most frequent value is right in 55 %; "
             "this does not show that there is nothing to find",
         ]
 

@@ -47,6 +47,7 @@ def test_a_record_without_an_interval_leaves_none():
     records = [scored(0, 0.7), scored(1, 0.7)]
     assert interval(records, "attack_score") == (None, None)
     assert interval([], "attack_score") == (None, None)
+    assert of_seeds(0.5, 0.6, half_width=float("nan")) == (None, None)
 
 
 def test_coverage_with_few_seeds():

@@ -57,11 +57,11 @@ class TestLeaderboard:
         (row,) = leaderboard([scored(0, 0.6)])
         assert row["attack_advantage_p"] == pytest.approx(stats.norm.sf(1.96))
 
-    def test_the_most_exposed_value_has_the_largest_rate(self, rows):
+    def test_the_most_exposed_value_has_the_largest_lift(self, rows):
         """Rates are means over seeds; the row about all secrets names no value."""
         records = []
         for rate in (0.2, 0.4):
-            values = {"old": (rate, 4.0), "young": (0.25, 9.0)}
+            values = {"old": (rate, 9.0), "young": (0.9, 4.0)}
             metrics = [
                 Metric(name, value, "age", group)
                 for group, both in values.items()
@@ -71,7 +71,7 @@ class TestLeaderboard:
             records.append(with_metrics(scored(len(records), 0.7), *metrics))
         mean, age, *_ = rows(records)
         names = ("exposed_value", "exposed_found", "exposed_lift")
-        assert [age[name] for name in names] == ["old", "0.3000", "4.0000"]
+        assert [age[name] for name in names] == ["old", "0.3000", "9.0000"]
         assert [mean[name] for name in names] == ["", "", ""]
 
     @pytest.mark.parametrize("seeds", [1, 3])

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from leakboard.metrics.areas import Area, Ranking
-from leakboard.metrics.intervals import wilson
+from leakboard.metrics.areas import Area, Ranking, _variance
 
 
 def area_of(scores, inside, units=None):
@@ -54,21 +53,19 @@ def test_the_test_against_chance_is_mann_and_whitneys():
     assert p_value >= expected - 1e-12
 
 
-def test_the_interval_is_near_that_of_exponential_scores():
-    """The theorem's variance at the area 2/3 with scores of rates 1 and 1/2 is .0028 for 40 and 60 texts."""
+def test_the_variance_is_that_of_exponential_scores():
     rng, runs = np.random.default_rng(2), 2000
     inside = np.arange(100) < 40
     areas = [roc_auc_score(inside, rng.exponential(np.where(inside, 2.0, 1.0))) for _ in range(runs)]
-    t, m, n = 2 / 3, 40, 60
-    variance = (t * (1 - t) + (m - 1) * (t / (2 - t) - t**2) + (n - 1) * (2 * t**2 / (1 + t) - t**2)) / (m * n)
-    assert np.var(areas) == pytest.approx(variance, rel=0.15)
+    assert np.var(areas) == pytest.approx(_variance(2 / 3, 40, 60), rel=0.15)
 
 
 @pytest.mark.parametrize("sizes", [(3, 100), (100, 3), (40, 40)])
-def test_a_perfect_attack_has_wilsons_interval_of_the_rarer_kind(sizes):
+def test_a_perfect_attack_has_the_exact_interval_of_the_rarer_kind(sizes):
     area = area_of(np.repeat([2.0, 1.0], sizes), np.repeat([1, 0], sizes))
     assert area.value == 1
-    assert area.interval() == pytest.approx(wilson(1.0, min(sizes), 1.959964), abs=1e-6)
+    exact = stats.binomtest(min(sizes), min(sizes)).proportion_ci(method="exact").low
+    assert area.interval() == pytest.approx((exact, 1.0))
     assert area.p_value < 0.01
 
 
@@ -129,7 +126,7 @@ def test_coverage_of_large_areas(shift):
     rng, runs, covered = np.random.default_rng(5), 400, 0
     for _ in range(runs):
         scores, inside, _ = drawn(rng, 200, 0.1, shift)
-        low, high = area_of(scores, inside).interval() if 1 < inside.sum() < 199 else (0, 1)
+        low, high = area_of(scores, inside).interval()
         covered += low <= stats.norm.cdf(shift / math.sqrt(2)) <= high
     assert stats.binomtest(covered, runs, 0.95, alternative="less").pvalue > 1e-3
 
@@ -142,3 +139,23 @@ def test_the_mean_of_independent_areas_varies_less():
     copies = np.diff(Area.of(rankings[:1] * 9, None).interval())[0]
     assert mean == pytest.approx(one / 3, rel=0.25)
     assert copies == pytest.approx(one, rel=1e-3)
+
+
+@pytest.mark.parametrize("count", [6, 7, 9, 11])
+def test_a_mean_of_perfect_areas_is_exactly_one(count):
+    """Sums of rounded weights are a little below or above 1."""
+    inside = np.arange(30) < 10
+    area = Area.of([Ranking(inside.astype(float), inside)] * count)
+    assert area.value == 1
+    assert area.interval() == pytest.approx((0.025 ** (1 / 10), 1.0))
+
+
+def test_areas_that_cancel_prove_nothing():
+    """The mean of a ranking and its reverse is always one half."""
+    rng = np.random.default_rng(0)
+    scores, inside = rng.normal(size=50), rng.random(50) < 0.4
+    area = Area.of([Ranking(scores, inside), Ranking(scores, ~inside)])
+    assert area.value == pytest.approx(0.5)
+    assert area.p_value == pytest.approx(0.5)
+    low, high = area.interval()
+    assert low < 0.45 < 0.55 < high

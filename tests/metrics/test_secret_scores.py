@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import softmax
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 
 from leakboard.errors import RequestError
@@ -69,7 +70,8 @@ def test_attributes_against_scikit_learn(attributes):
             assert part.n == np.sum(gold == code)
     assert metrics["attack_score"].value == pytest.approx(np.mean(accuracies))
     age = guesses["age"].astype(np.float64)
-    areas = [roc_auc_score(truth[:, 0] == code, age[:, code]) for code in range(3)]
+    chances = softmax(age, axis=1)  # the log-odds of a value grow with its probability
+    areas = [roc_auc_score(truth[:, 0] == code, chances[:, code]) for code in range(3)]
     assert metrics["attack_auc/age"].value == pytest.approx(np.mean(areas))
     gender = guesses["gender"].astype(np.float64)
     assert metrics["attack_auc/gender"].value == pytest.approx(roc_auc_score(truth[:, 1], gender[:, 1] - gender[:, 0]))
@@ -315,6 +317,29 @@ class TestRareSecrets:
         assert metrics["attack_advantage_p/ill"].value < 1e-20
         assert metrics["tpr@fpr=0.01/ill/yes"].value > 0.2
         assert metrics["lift/ill/yes"].value > 15
+
+    @pytest.mark.parametrize("names", [("ill", "well"), ("well", "ill")])
+    def test_the_rare_value_is_measured_whatever_its_place(self, make_corpus, names):
+        rng, n = np.random.default_rng(0), 1000
+        rare = names.index("ill")
+        truth = np.where(np.arange(n) < 30, rare, 1 - rare)
+        margin = rng.normal(size=n) + 3 * (truth == rare)
+        scores = np.zeros((n, 2))
+        scores[:, rare] = margin
+        corpus = make_corpus({split: {"s": truth} for split in ("train", "dev", "test")}, [("s", names, "attribute")])
+        metrics = measured(corpus, {"s": scores})
+        assert metrics["lift/s/ill"].value > 20
+        assert metrics["lift/s/well"].value < 1.1
+        assert metrics["attack_auc/s"].value == pytest.approx(stats.norm.cdf(3 / np.sqrt(2)), abs=0.02)
+
+    @pytest.mark.parametrize("values", [2, 3])
+    def test_a_number_added_to_all_scores_of_a_text_changes_nothing(self, make_corpus, values):
+        rng = np.random.default_rng(0)
+        truth = rng.integers(0, values, 90)
+        names = ("a", "b", "c")[:values]
+        corpus = make_corpus({split: {"s": truth} for split in ("train", "dev", "test")}, [("s", names, "attribute")])
+        scores = np.eye(values)[truth] + rng.normal(size=(90, 1)) * 100
+        assert measured(corpus, {"s": scores})["attack_advantage/s"].value == 1
 
     def test_the_lift_by_hand(self, make_corpus):
         """Of 40 texts 10 have the value; of the ten most suspected 5 have it surely, and of five places ten tie."""

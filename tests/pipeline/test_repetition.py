@@ -25,8 +25,8 @@ def published(make, noise=0.0, is_fresh=True):
     return publish
 
 
-def mixed(make, has_noise=False, texts=TEXTS, **noise):
-    return mixes_up(published(make, **noise), texts, np.random.default_rng(0), has_noise)
+def mixed(make, texts=TEXTS, **noise):
+    return mixes_up(published(make, **noise), texts, np.random.default_rng(0))
 
 
 def by_length(texts):
@@ -34,21 +34,13 @@ def by_length(texts):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("has_noise", [False, True])
-def test_texts_in_another_order_are_found(noise, has_noise):
-    """Words alone give equal lengths to many texts; the sort keeps their order, so not all places change."""
-    assert mixed(lambda texts: vectors(sorted(texts)), has_noise, noise=noise)
+def test_sorted_texts_are_found(noise):
+    assert mixed(lambda texts: vectors(sorted(texts)), noise=noise)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3, 1.0, 100.0])
 def test_a_victim_that_keeps_the_order_is_not_blamed(noise):
-    assert not mixed(vectors, True, noise=noise)
-    if noise <= 1:
-        assert not mixed(vectors, False, noise=noise)
-
-
-def test_noise_alone_without_a_claim_is_no_vector_of_a_text():
-    assert mixed(vectors, False, noise=100.0)
+    assert not mixed(vectors, noise=noise)
 
 
 def test_sorting_by_length_is_found():
@@ -65,4 +57,4 @@ def test_equal_vectors_have_no_order():
 
 @pytest.mark.parametrize("texts", [Texts([]), Texts(["one"])])
 def test_fewer_than_two_texts_have_no_order(texts):
-    assert not mixed(lambda texts: np.ones((len(texts), 2), np.float32), texts=texts)
+    assert not mixed(lambda texts: vectors(texts) if texts else np.ones((0, 8), np.float32), texts=texts)
