@@ -94,7 +94,7 @@ def _fit_network(task: Task, release: Release | None = None) -> Scorer:
 
 
 def _epochs(
-    task: Task, generator: torch.Generator, release: Release | None
+    task: Task, generator: torch.Generator, release: Release | None = None
 ) -> Callable[[], Iterator[tuple[torch.Tensor, torch.Tensor]]]:
     """Return a function that yields the next epoch's batches: all of train in random order, or the next part of it."""
     count, size = len(task.train.vectors), task.options.batch_size

@@ -121,7 +121,7 @@ def known(count, seed):
 
 def mlp():
     """Return the accuracy of an attacker's network."""
-    options = SimpleNamespace(hidden=16, learning_rate=1e-2, batch_size=32, epochs=20, patience=5)
+    options = SimpleNamespace(portfolio="mlp", hidden=16, learning_rate=1e-2, batch_size=32, epochs=20, patience=5)
     secrets = (Secret("s", ("no", "yes"), "attribute"),)
     with seeded(0):
         scorer = fit_mlp(Task(known(400, 0), known(100, 1), secrets, options, 0)).scorer
