@@ -98,13 +98,13 @@ class _Trials:
 
     def ranks(self, target: float) -> list[int]:
         """Return the ranks, highest score first, of an upper and a lower bound of the threshold at rate ``target``."""
-        count = scipy.stats.binom(self.units, target * self.fill)
-        j, k = int(count.ppf(self.error)), int(count.isf(self.error)) + 1
+        count, rate = scipy.stats.binom, target * self.fill
+        j, k = int(count.ppf(self.error, self.units, rate)), int(count.isf(self.error, self.units, rate)) + 1
         return [max(0, self.largest * (j - 1) + 1), min(self.largest * k, self.candidates + 1)]
 
     def rates(self, fewest: int, most: int) -> tuple[float, float]:
         """Return a lower bound of the rate, from ``fewest`` found members, and an upper bound, from ``most``."""
         few, many, n = math.floor(fewest / self.largest), math.ceil(most / self.largest), self.units
-        low = scipy.stats.beta.ppf(self.error, few, n - few + 1) if few > 0 else 0.0
-        high = scipy.stats.beta.isf(self.error, many + 1, n - many) if many < n else 1.0
+        low = scipy.special.betaincinv(few, n - few + 1, self.error) if few > 0 else 0.0
+        high = 1 - scipy.special.betaincinv(n - many, many + 1, self.error) if many < n else 1.0
         return float(low / self.fill), min(1.0, float(high / self.fill))

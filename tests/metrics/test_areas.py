@@ -54,10 +54,10 @@ def test_the_test_against_chance_is_mann_and_whitneys():
 
 
 def test_the_variance_is_that_of_exponential_scores():
-    rng, runs = np.random.default_rng(2), 2000
+    rng, runs = np.random.default_rng(2), 500
     inside = np.arange(100) < 40
     areas = [roc_auc_score(inside, rng.exponential(np.where(inside, 2.0, 1.0))) for _ in range(runs)]
-    assert np.var(areas) == pytest.approx(_variance(2 / 3, 40, 60), rel=0.15)
+    assert np.var(areas) == pytest.approx(_variance(2 / 3, 40, 60), rel=0.25)
 
 
 @pytest.mark.parametrize("sizes", [(3, 100), (100, 3), (40, 40)])
