@@ -14,6 +14,7 @@ from mkdocs.structure.files import File, Files
 import leakboard
 import leakboard.site
 from leakboard.board import schema
+from leakboard.board.table_layouts import TABLES
 from leakboard.cli.commands import app
 from leakboard.cli.listing import what_meets
 from leakboard.metrics.entries import METRICS
@@ -85,8 +86,10 @@ def suites() -> str:
 
 def columns() -> str:
     """Return the page of the columns of every file."""
-    parts = ["# Columns of the tables\n\nShares and scores lie in [0, 1]. An empty field means: not applicable."]
-    for file, layout in schema.TABLES.items():
+    parts = [
+        "# Columns of the tables\n\nShares and scores lie in [0, 1]; an advantage may be below 0. An empty field means: not applicable."
+    ]
+    for file, layout in TABLES.items():
         if file.endswith(".csv"):
             rows = [[code(column.name), column.meaning] for column in schema.columns(file, known_threats())]
             parts.append(f"## {file}\n\n{layout.meaning}\n\n{table(['column', 'meaning'], rows)}")

@@ -17,7 +17,7 @@ class Column:
     meaning: str
     """A sentence for the reference about the content of the column."""
     tables: tuple[str, ...]
-    """Files and tables of pages that have it, by their names in `leakboard.board.schema.TABLES`."""
+    """Files and tables of pages that have it, by their names in `leakboard.board.table_layouts.TABLES`."""
     title: str = ""
     """Heading on pages; if left out, the name with spaces."""
     kind: str = "text"

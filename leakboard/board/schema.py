@@ -1,16 +1,15 @@
-"""Declare every column and table once, for tables, console, report, pages, README files, gates and the reference.
+"""Declare every column once, for tables, console, report, pages, README files, gates and the reference.
 
 A new column is one entry of `COLUMNS`, or of the ``columns`` of a threat; a new metric is one entry of
-`leakboard.metrics.entries`.
-`TABLES` names the files and the tables of pages, and the order of their columns, if it differs from `COLUMNS`.
+`leakboard.metrics.entries`. `leakboard.board.table_layouts` names the tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leakboard.board.table_layouts import TABLES
 from leakboard.column import HIGHER, LOWER, Column
 from leakboard.errors import RequestError
 from leakboard.metrics.audits import VERDICT_CONFIDENCE
@@ -26,89 +25,6 @@ Row = dict[str, Any]
 SINCE_0_2 = "0.2.0"
 """The first version with columns that records of 0.1.0 may lack."""
 
-
-@dataclass(frozen=True)
-class Table:
-    """A file, or a table of a page."""
-
-    meaning: str
-    """What a row is."""
-    first: tuple[str, ...] = ()
-    """Columns that come first."""
-    last: tuple[str, ...] = ()
-    """Columns that come last."""
-    groups: tuple[str, ...] = ()
-    """Order of the groups of columns; columns without a group come before them."""
-    of: str = ""
-    """Another table whose columns it has; if left out, it has columns of its own."""
-    without: tuple[str, ...] = ()
-    """Columns of the table ``of`` that it leaves out."""
-
-
-ADDED = (
-    *("attack_advantage", "attack_advantage_low", "attack_advantage_high", "attack_advantage_p"),
-    *("attack_advantage_dev", "attack_auc", "exposed_value", "exposed_found", "exposed_lift"),
-)
-"""Columns that scripts of version 0.1.0 do not know: files have them at the end."""
-
-TABLES: Mapping[str, Table] = {
-    "leaderboard.csv": Table(
-        "One row for each dataset, victim and attack; if it has several secrets, one more for each.", last=ADDED
-    ),
-    "best_known.csv": Table(
-        "One row for each dataset, victim and secret: the strongest attack on the secret.",
-        ("dataset", "victim", "secret", "secrets", "observations", "attack", "attacks", "chosen_on"),
-        ("status", *(name for name in ADDED if name != "attack_advantage_dev")),
-    ),
-    "skipped.csv": Table("Datasets, victims and attacks that do not go together, each with the reason."),
-    "fairness.csv": Table("One row for each dataset, victim, secret and group.", last=("attack",)),
-    "comparison.csv": Table("One row for each published number of a paper, next to ours.", ("source",)),
-    "costs.csv": Table("One row for each cell and stage; the numbers differ from run to run."),
-    "cells.csv": Table(
-        "One row for each cell and metric: all measured numbers. `report` writes this file.", last=("status", "details")
-    ),
-    "sentences.csv": Table("Test texts next to the texts that attacks recovered, for people to look at."),
-    "projections.csv": Table("One row for each drawn text of the victims that the suite lists in `projected`."),
-    "console: victims": Table("The lines of victims in a terminal."),
-    "console: attacks": Table("The lines of attacks in a terminal."),
-    "console: datasets": Table(
-        "The privacy that guessers without the vectors leave, for secrets that text classifiers guess, in a terminal.",
-        ("secrets",),
-    ),
-    "console: claims": Table("The three epsilons of one release, in a terminal.", ("victim",)),
-    "report": Table(
-        "The table of a report in a notebook, and of the command `evaluate`.",
-        ("dataset", "victim", "attack", "secret"),
-        ("task_accuracy", "epsilon_claimed", "epsilon_proved", "epsilon_audited", "verdict", "status"),
-    ),
-    "page: victims": Table(
-        "The victims of a board, each with its strongest attack.",
-        ("rank", "victim"),
-        ("provenance", "seconds"),
-        ("Privacy", "Use", "Three epsilons", "Attacker", "Fairness", "Cost"),
-    ),
-    "README": Table("The victims of a board.", of="page: victims", without=("provenance", "seconds")),
-    "page: claims": Table("The three epsilons of a victim.", groups=("Three epsilons",)),
-    "page: attacks": Table("Every attack on a victim.", ("attack", "secrets"), ("seeds", "status")),
-    "page: everywhere": Table(
-        "An attack on every victim.",
-        ("victim", "empirical_privacy", "attack_score", "attack_metric", "secrets", "dataset", "board"),
-        ("status",),
-    ),
-    "page: secrets": Table("Every secret of a victim, by each attack.", ("secret", "attack")),
-    "page: measures": Table("Other measures of a victim.", last=("attack",)),
-    "page: groups": Table("The groups of a victim's secrets."),
-    "page: costs": Table("Time and memory of the stages of a victim.", ("stage",)),
-    "page: comparison": Table("Published numbers next to ours.", ("victim",), ("attack", "dataset", "board")),
-    "page: published": Table("Published numbers next to those of a victim.", ("source",), ("attack", "dataset")),
-    "page: attack list": Table("The attacks of all boards.", ("attack",)),
-    "page: reported": Table(
-        "Rows of submissions that the project did not compute again.", ("submission",), last=("status",)
-    ),
-    "page: paper list": Table("The papers whose numbers are in comparisons."),
-}
-"""Files and tables of pages by name."""
-
 _FILES = (
     *("leaderboard.csv", "best_known.csv", "skipped.csv", "fairness.csv", "comparison.csv", "costs.csv", "cells.csv"),
     *("sentences.csv", "projections.csv"),
@@ -121,6 +37,26 @@ NEW_TEXTS = (
     "do not compare it with the best constant guess over all test texts"
 )
 EPSILONS = ("console: claims", "page: claims", "page: victims")
+
+
+def _ends(metric: str, **fields: str) -> tuple[Column, Column]:
+    """Return the columns of the lower and the upper end of a metric's interval."""
+    low, high = (
+        Column(
+            f"{metric}_{part}",
+            f"{side} end of the 95 % interval of `{metric}`, over test texts and seeds.",
+            ("leaderboard.csv", "best_known.csv"),
+            kind="number",
+            metric=metric,
+            part=part,
+            per_secret=True,
+            gate="attack",
+            **fields,
+        )
+        for part, side in (("low", "Lower"), ("high", "Upper"))
+    )
+    return low, high
+
 
 COLUMNS: tuple[Column, ...] = (
     Column(
@@ -252,28 +188,7 @@ COLUMNS: tuple[Column, ...] = (
         gate="attack",
         since=SINCE_0_2,
     ),
-    Column(
-        "attack_advantage_low",
-        "Lower end of the 95 % interval of `attack_advantage`, over test texts and seeds.",
-        ("leaderboard.csv", "best_known.csv"),
-        kind="number",
-        metric="attack_advantage",
-        part="low",
-        per_secret=True,
-        gate="attack",
-        since=SINCE_0_2,
-    ),
-    Column(
-        "attack_advantage_high",
-        "Upper end of the 95 % interval of `attack_advantage`, over test texts and seeds.",
-        ("leaderboard.csv", "best_known.csv"),
-        kind="number",
-        metric="attack_advantage",
-        part="high",
-        per_secret=True,
-        gate="attack",
-        since=SINCE_0_2,
-    ),
+    *_ends("attack_advantage", since=SINCE_0_2),
     Column(
         "attack_advantage_p",
         "Probability of such an advantage if the attack knows nothing. With several seeds: twice the mean of the "
@@ -298,26 +213,7 @@ COLUMNS: tuple[Column, ...] = (
         per_secret=True,
         gate="attack",
     ),
-    Column(
-        "empirical_privacy_low",
-        "Lower end of the 95 % interval of `empirical_privacy`, over test texts and seeds.",
-        ("leaderboard.csv", "best_known.csv"),
-        kind="number",
-        metric="empirical_privacy",
-        part="low",
-        per_secret=True,
-        gate="attack",
-    ),
-    Column(
-        "empirical_privacy_high",
-        "Upper end of the 95 % interval of `empirical_privacy`, over test texts and seeds.",
-        ("leaderboard.csv", "best_known.csv"),
-        kind="number",
-        metric="empirical_privacy",
-        part="high",
-        per_secret=True,
-        gate="attack",
-    ),
+    *_ends("empirical_privacy"),
     Column(
         "privacy_best_constant",
         "Privacy that the best constant guess leaves: no defence can reach more.",

@@ -14,7 +14,8 @@ from leakboard.api.report import Report
 from leakboard.board import schema, tables
 from leakboard.board.gates import broken_limits, read_limits
 from leakboard.board.leaderboard import leaderboard
-from leakboard.board.schema import COLUMNS, TABLES, columns
+from leakboard.board.schema import COLUMNS, columns
+from leakboard.board.table_layouts import TABLES
 from leakboard.cli.console import print_leaderboard
 from leakboard.column import KINDS, Column
 from leakboard.metrics import entries
