@@ -87,7 +87,8 @@ def suites() -> str:
 def columns() -> str:
     """Return the page of the columns of every file."""
     parts = [
-        "# Columns of the tables\n\nShares and scores lie in [0, 1]; an advantage may be below 0. An empty field means: not applicable."
+        "# Columns of the tables\n\nShares and scores lie in [0, 1]; an advantage may be below 0. "
+        "An empty field means: not applicable."
     ]
     for file, layout in TABLES.items():
         if file.endswith(".csv"):

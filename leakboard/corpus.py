@@ -45,6 +45,10 @@ class Texts(list[str]):
         ids = None if self.ids is None else [self.ids[place] for place in places]
         return Texts([self[place] for place in places], rows, ids)
 
+    def distinct(self) -> Texts:
+        """Return each text once, with its last row and id."""
+        return self.take([*{text: place for place, text in enumerate(self)}.values()])
+
 
 @dataclass(frozen=True, eq=False)
 class Corpus:

@@ -1,8 +1,8 @@
 """Stack classifiers: for each secret, add the members' log-probabilities with weights that are chosen on dev.
 
-Stacking in the log-odds with weights of at least 0 (Wolpert 1992; Breiman 1996):
-
 If the victim's noise is known, Bayes' rule (`posterior`) and a network that sees fresh noise in each epoch are members.
+
+Stacking in the log-odds with weights of at least 0 (Wolpert 1992; Breiman 1996):
 
 1. A scale calibrates each member.
 2. The weights of the calibrated members minimise the log-loss on dev. A prior draws the weights towards each member's

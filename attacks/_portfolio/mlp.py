@@ -15,6 +15,8 @@ from leakboard.models.training import shuffled, train
 from leakboard.randomness import seeded
 from leakboard.threats.secrets import KnownTexts
 
+Batches = Callable[[], Iterator[tuple[torch.Tensor, torch.Tensor]]]
+"""Yields the batches of the next epoch: inputs, float32 (n, d), and secrets, int64 (n, secrets)."""
 _INITIALISING = Lock()
 EPOCH = 65_536
 """Largest number of texts in an epoch. Of more texts, each epoch has the next part, until all had their turn."""
@@ -77,7 +79,7 @@ def _fit_network(task: Task, release: Release | None = None) -> Scorer:
 
     train(
         network,
-        _epochs(task, generator, release),
+        _noisy_epochs(task, generator, release) if release else _epochs(task, generator),
         loss,
         lambda: loss(dev).item(),
         optimiser=torch.optim.Adam(network.parameters(), lr=options.learning_rate, fused=True),
@@ -93,13 +95,9 @@ def _fit_network(task: Task, release: Release | None = None) -> Scorer:
     return scorer
 
 
-def _epochs(
-    task: Task, generator: torch.Generator, release: Release | None = None
-) -> Callable[[], Iterator[tuple[torch.Tensor, torch.Tensor]]]:
+def _epochs(task: Task, generator: torch.Generator) -> Batches:
     """Return a function that yields the next epoch's batches: all of train in random order, or the next part of it."""
     count, size = len(task.train.vectors), task.options.batch_size
-    if release:
-        return _noisy_epochs(task, generator, release)
     if count <= EPOCH:
         inputs, targets = _tensors(task, task.train)
         return lambda: ((inputs[rows], targets[rows]) for rows in shuffled(count, size, generator))
@@ -117,9 +115,7 @@ def _epochs(
     return batches
 
 
-def _noisy_epochs(
-    task: Task, generator: torch.Generator, release: Release
-) -> Callable[[], Iterator[tuple[torch.Tensor, torch.Tensor]]]:
+def _noisy_epochs(task: Task, generator: torch.Generator, release: Release) -> Batches:
     """Return a function that yields batches of at most `EPOCH` random texts, with fresh noise at each call."""
     rng = np.random.default_rng(task.seed)
 
@@ -127,16 +123,18 @@ def _noisy_epochs(
         assert task.train.inputs is not None
         rows = torch.randperm(len(task.train.vectors), generator=generator)[:EPOCH].numpy()
         noisy = release(task.train.inputs[rows], rng).astype(np.float32)
-        targets = np.stack([task.train.values[secret.name][rows] for secret in task.secrets], axis=1)
-        size = task.options.batch_size
-        return zip(_tensor(task.inputs(noisy)).split(size), _tensor(targets).split(size), strict=True)
+        inputs, targets, size = _tensor(task.inputs(noisy)), _targets(task, task.train, rows), task.options.batch_size
+        return zip(inputs.split(size), targets.split(size), strict=True)
 
     return batches
 
 
 def _tensors(task: Task, texts: KnownTexts, rows: Integers | slice = slice(None)) -> tuple[torch.Tensor, torch.Tensor]:
-    targets = np.stack([texts.values[secret.name][rows] for secret in task.secrets], axis=1)
-    return _tensor(task.inputs(texts.vectors[rows])), _tensor(targets)
+    return _tensor(task.inputs(texts.vectors[rows])), _targets(task, texts, rows)
+
+
+def _targets(task: Task, texts: KnownTexts, rows: Integers | slice) -> torch.Tensor:
+    return _tensor(np.stack([texts.values[secret.name][rows] for secret in task.secrets], axis=1))
 
 
 def _tensor(array: np.ndarray) -> torch.Tensor:

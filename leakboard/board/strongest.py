@@ -78,11 +78,15 @@ def _measure(rows: Sequence[Row]) -> str:
 
 
 def _learned_dev(row: Row, measure: str) -> bool:
-    score, size = _known(row, measure), _known(row, "test_size")
-    low, high = (_known(row, f"attack_advantage_{end}") for end in ("low", "high"))
-    believed = LEARNED / math.sqrt(size) if size else math.inf
+    """Return whether the attack's score on dev is farther above the one on test than is believed."""
+    believed = math.inf
     if measure == "attack_advantage":
-        believed = LEARNED_WIDTHS * (high - low) if low is not None and high is not None else math.inf
+        low, high = (_known(row, f"attack_advantage_{end}") for end in ("low", "high"))
+        if low is not None and high is not None:
+            believed = LEARNED_WIDTHS * (high - low)
+    elif size := _known(row, "test_size"):
+        believed = LEARNED / math.sqrt(size)
+    score = _known(row, measure)
     return score is not None and float(row[f"{measure}_dev"]) - score > believed
 
 

@@ -66,8 +66,7 @@ def gives_each_text_its_own_vector(subject: Subject) -> None:
     def publish(texts: Texts, name: str) -> Floats:
         return fitted.publish_documents(texts, stream(0, name))
 
-    texts = subject.corpus.texts("test")
-    distinct = texts.take([*{text: place for place, text in enumerate(texts)}.values()])
+    distinct = subject.corpus.texts("test").distinct()
     is_mixed = mixes_up(publish, distinct, np.random.default_rng(0))
     expect(not is_mixed, "the same texts in another order have other vectors: does it restore their order?", part)
     together, again = publish(distinct, "together"), publish(distinct, "again")

@@ -9,7 +9,8 @@ the value and n without it is
     [t (1 - t) + (m - 1) (t / (2 - t) - t**2) + (n - 1) (2 t**2 / (1 + t) - t**2)] / (m n).
 
 At t = 1/2 this is (m + n + 1) / (12 m n), the exact variance of the Mann-Whitney statistic without ties whatever the
-scores. So the test of one ranking against chance assumes nothing about them. Ties make the true variance smaller.
+scores. So the test of one ranking against chance assumes nothing about them but that the area is nearly normal. Ties
+make the true variance smaller.
 
 The interval holds all areas that this test does not reject (Newcombe 2006, method 5, with m and n as they are). The
 variance is larger than the theorem's if the jackknife shows that: if scores are spread otherwise, or if texts have
@@ -34,20 +35,18 @@ from leakboard.metrics.measures import Metric
 
 CHANCE_AREA = 0.5
 """The area of every constant guess."""
-
-
 ROUNDING = 1e-12
 """A mean of areas that is this near to 0 or 1 is 0 or 1."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Scores of texts, some of which have a value."""
+    """A score for each text, and which of the texts have the value."""
 
     scores: Array
     """float64 (n,), higher if the attacker thinks that the text has the value."""
     inside: NDArray[np.bool_]
-    """bool (n,): whether it has; both kinds occur."""
+    """bool (n,): True for texts with the value; some texts have it, and some do not."""
     weight: float = 1.0
     """Weight in a mean of areas."""
 

@@ -33,6 +33,8 @@ FALSE_ALARMS = 0.01
 """Share of the texts without a value that may be taken for texts with it."""
 MOST_SUSPECTED = 10
 """Least number of texts that the lift is computed from."""
+_Ranked = Mapping[str, Ranking]
+"""Rankings of the texts by the values of a secret."""
 
 
 def secret_metrics(
@@ -52,16 +54,18 @@ def secret_metrics(
     kind = secrets[0].kind
     score = SCORES[kind][1]
     truth = baselines.truth(corpus, "test", secrets)
-    guessed = np.stack([_checked(scores, secret, len(truth)).argmax(1) for secret in secrets], axis=1)
+    checked = [_checked(scores, secret, len(truth)) for secret in secrets]
+    guessed = np.stack([of_secret.argmax(1) for of_secret in checked], axis=1)
     units = authors(corpus, "test")
+    rankings = _all_ranked(secrets, checked, truth, units)
     attack, constant = score(guessed, truth, units), score(_constant(corpus, secrets), truth, units)
     metrics = [attack.metric("attack_score"), remaining_privacy(attack, constant), _uncapped(attack)]
     metrics += _privacy_without_vectors(corpus, secrets, text_guesses)
     new = _without_copy(corpus)
     metrics += _on_new_texts(attack, constant, new)
-    metrics += _advantage(secrets, [scores[secret.name] for secret in secrets], truth, units)
+    metrics += _mean_area(secrets, rankings, units)
     for column, secret in enumerate(secrets):
-        metrics += _by_secret(secret, scores[secret.name], guessed[:, column], truth[:, column], units)
+        metrics += _by_secret(secret, rankings[column], guessed[:, column], truth[:, column], units)
         of_text = None if text_guesses is None else text_guesses[:, [column]]
         left = _privacy_without_vectors(corpus, [secret], of_text, secret.name)
         guesses = (guessed[:, [column]], _constant(corpus, [secret]))
@@ -90,26 +94,23 @@ def dev_metrics(corpus: Corpus, secrets: Sequence[Secret], scores: Mapping[str, 
     truth = baselines.truth(corpus, "dev", secrets)
     checked = [_checked(scores, secret, len(truth), " on dev") for secret in secrets]
     guessed = np.stack([of_secret.argmax(1) for of_secret in checked], axis=1)
+    rankings = _all_ranked(secrets, checked, truth)
     score, every = SCORES[secrets[0].kind][1], list(range(len(secrets)))
     metrics = []
     for name, chosen in ({"": every} | {secret.name: [column] for column, secret in enumerate(secrets)}).items():
         metrics.append(Metric("attack_score_dev", score(guessed[:, chosen], truth[:, chosen]).value, name))
-        area = _advantage([secrets[c] for c in chosen], [checked[c] for c in chosen], truth[:, chosen], None)
+        area = _mean_area([secrets[c] for c in chosen], [rankings[c] for c in chosen])
         metrics += [Metric("attack_advantage_dev", m.value, name) for m in area if m.name == "attack_advantage"]
     return metrics
 
 
-def _advantage(
-    secrets: Sequence[Secret], scores: Sequence[np.ndarray], truth: Codes, units: Integers | None
+def _mean_area(
+    secrets: Sequence[Secret], rankings: Sequence[_Ranked], units: Integers | None = None, variable: str = ""
 ) -> list[Metric]:
-    """Return the mean area of the secrets that have two classes, its advantage and p-value; empty if none has."""
-    rankings = [
-        ranking
-        for column, secret in enumerate(secrets)
-        if (ranked := _ranked(secret, scores[column], truth[:, column], units))
-        for ranking in _of_area(secret, ranked)
-    ]
-    return Area.of(rankings, units).metrics() if rankings else []
+    """Return the mean area of the secrets that have rankings, its advantage and p-value; empty if none has."""
+    pairs = [(secret, ranked) for secret, ranked in zip(secrets, rankings, strict=True) if ranked]
+    chosen = [ranking for secret, ranked in pairs for ranking in _of_area(secret, ranked)]
+    return Area.of(chosen, units).metrics(variable) if chosen else []
 
 
 def _without_copy(corpus: Corpus) -> NDArray[np.bool_] | None:
@@ -187,9 +188,11 @@ def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int, where: st
 
 
 def _by_secret(
-    secret: Secret, scores: np.ndarray, guessed: Integers, truth: Integers, units: Integers | None
+    secret: Secret, ranked: _Ranked, guessed: Integers, truth: Integers, units: Integers | None
 ) -> list[Metric]:
     """Return accuracy, accuracy by group, balanced accuracy, area under the curve and, for entities, F1 of one secret.
+
+    For each value that is ranked, also return the share found at `FALSE_ALARMS` and the lift.
 
     The groups of an entity are absent and present: their accuracies are specificity and recall, as in DPNR Table 5.
     """
@@ -207,18 +210,25 @@ def _by_secret(
     metrics.append(Metric("attack_balanced_accuracy", float(np.mean(recalls)), secret.name, n=len(truth)))
     if secret.kind == "entity":
         metrics.append(micro_f1(guessed[:, None], truth[:, None], units).metric("attack_f1", secret.name))
-    ranked = _ranked(secret, scores, truth, units)
     if not ranked:
         status = "fewer than two texts (or authors) with each of two values"
         return [*metrics, *(Metric(name, None, secret.name, n=len(truth), status=status) for name in AREA_METRICS)]
-    metrics += Area.of(_of_area(secret, ranked), units).metrics(secret.name)
+    metrics += _mean_area([secret], [ranked], units, secret.name)
     for value, ranking in ranked.items():
         found = true_positive_rate_at(FALSE_ALARMS, ranking.scores, ranking.inside, units)
         metrics += [dataclasses.replace(m, variable=secret.name, group=value) for m in (found, _lift(ranking))]
     return metrics
 
 
-def _ranked(secret: Secret, scores: np.ndarray, truth: Integers, units: Integers | None = None) -> dict[str, Ranking]:
+def _all_ranked(
+    secrets: Sequence[Secret], scores: Sequence[np.ndarray], truth: Codes, units: Integers | None = None
+) -> list[_Ranked]:
+    """Return the rankings of each secret."""
+    columns = zip(secrets, scores, truth.T, strict=True)
+    return [_ranked(secret, of_secret, codes, units) for secret, of_secret, codes in columns]
+
+
+def _ranked(secret: Secret, scores: np.ndarray, truth: Integers, units: Integers | None) -> _Ranked:
     """Return the rankings of the texts by each value.
 
     A text is ranked by the score of the value minus the logarithm of the summed exponentials of the other scores. For
@@ -241,7 +251,7 @@ def _ranked(secret: Secret, scores: np.ndarray, truth: Integers, units: Integers
     }
 
 
-def _of_area(secret: Secret, ranked: Mapping[str, Ranking]) -> list[Ranking]:
+def _of_area(secret: Secret, ranked: _Ranked) -> list[Ranking]:
     """Return the rankings whose mean area counts; of two values one, since the other is the same in reverse."""
     return (
         list(ranked.values()) if len(secret.values) > 2 else [dataclasses.replace(ranked[secret.values[1]], weight=1)]

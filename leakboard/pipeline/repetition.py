@@ -53,8 +53,9 @@ def find_faults(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, 
         if len(np.unique(first, axis=0)) > 1 and np.array_equal(first, second):
             broken.append("fresh_noise")
     if not broken and "documents" in victim.publishes and victim.encodes_texts:
-        distinct = few.take([*{text: place for place, text in enumerate(few)}.values()][:REORDERED])
-        if mixes_up(publish, distinct, streams.stream("order of texts")):
+        distinct = few.distinct()
+        chosen = distinct.take(range(min(REORDERED, len(distinct))))
+        if mixes_up(publish, chosen, streams.stream("order of texts")):
             broken.append("order_kept")
     return tuple(broken)
 

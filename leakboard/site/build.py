@@ -171,11 +171,13 @@ def _introduction(options: str, summary: str, victims: int, rows: Sequence[Row])
     text = f"{options}, tried on {victims} victims. {summary}".strip()
     scored = [row for row in rows if row["privacy_best_constant"] is not None and row["empirical_privacy"] is not None]
     better = sum(map(_is_finding, scored))
-    return f"{text} It surely beat the best constant guess in {better} of {len(scored)} rows." if scored else text
+    return (
+        f"{text} It beat the best constant guess beyond chance in {better} of {len(scored)} rows." if scored else text
+    )
 
 
 def _is_finding(row: Row) -> bool:
-    """Return whether a gain is surely no chance; on boards older than p-values, whether the interval says so."""
+    """Return whether a row's gain is a finding; on boards older than p-values, whether its interval says so."""
     if row.get("attack_advantage_p") is not None:
         return not why_chance(row)
     high = row["empirical_privacy_high"]

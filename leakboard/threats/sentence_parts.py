@@ -12,7 +12,7 @@ ROUNDING = 1e-9
 """Tolerance of rounding: an attack that equals the constant guess is not better."""
 NO_PROOF = "this does not show that there is nothing to find"
 MAY_BE_CHANCE = "this may be chance"
-MOST_LIKELY_CHANCE = 0.025
+LARGEST_P_VALUE = 0.025
 """Largest p-value of a finding."""
 LEAST_TEXTS = 30
 """Least number of test texts for a finding."""
@@ -57,12 +57,13 @@ def why_chance(row: Mapping[str, Any]) -> str:
     """Return why a gain may be chance; empty if it is a finding.
 
     The p-value is multiplied by the number of attacks, unless the strongest was chosen on dev (Bonferroni). Since test
-    may overrule dev, chance is called a finding with a probability of at most 2 `MOST_LIKELY_CHANCE`.
+    may overrule dev, chance is called a finding with a probability of at most 2 `LARGEST_P_VALUE`.
     """
-    p_value, attacks = row.get("attack_advantage_p"), row.get("attacks") if row.get("chosen_on") == "test" else 1
     if has_too_few(row):
         return TOO_FEW
-    return "" if is_number(p_value) and p_value * (attacks or 1) <= MOST_LIKELY_CHANCE else MAY_BE_CHANCE
+    p_value = row.get("attack_advantage_p")
+    attacks = row.get("attacks") if row.get("chosen_on") == "test" else 1
+    return "" if is_number(p_value) and p_value * (attacks or 1) <= LARGEST_P_VALUE else MAY_BE_CHANCE
 
 
 def gain_in_words(row: Mapping[str, Any], things: str) -> str:

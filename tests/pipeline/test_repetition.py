@@ -15,12 +15,12 @@ def vectors(texts):
     return np.stack([stream(0, text).normal(size=8) for text in texts]).astype(np.float32)
 
 
-def published(make, noise=0.0, is_fresh=True):
+def published(make, noise=0.0):
     """Return a function that publishes texts with noise."""
 
     def publish(texts, name):
         made = make(texts)
-        return made + noise * stream(0, name if is_fresh else "").normal(size=made.shape).astype(np.float32)
+        return made + noise * stream(0, name).normal(size=made.shape).astype(np.float32)
 
     return publish
 

@@ -87,7 +87,7 @@ def test_pages_describe_results_in_sentences(tmp_path):
     assert "The same victim on other boards: two " in victim
     assert "gender: an attacker gains 0.60 of what there is to gain (0.56 to 0.64; 100 texts); right in 80 %" in victim
     attack = text_of(next(site.glob("attacks/attack-*.html")))
-    assert "tried on 4 victims. It surely beat the best constant guess in 4 of 4 rows." in attack
+    assert "tried on 4 victims. It beat the best constant guess beyond chance in 4 of 4 rows." in attack
 
 
 def test_a_board_links_to_its_papers(files):
