@@ -17,8 +17,8 @@ silence_libraries()
 
 
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    # the main process may end while it starts this process
-    if not issubclass(kind, EOFError | ConnectionError):
+    # the main process may end while it starts this process; its pipes and semaphores end with it
+    if not issubclass(kind, EOFError | ConnectionError | FileNotFoundError):
         sys.__excepthook__(kind, error, trace)
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import json
+import multiprocessing
 import multiprocessing.connection
 import os
 import signal
@@ -27,6 +28,13 @@ class TwoPartsError(Exception):
 
     def __init__(self, left, right):
         super().__init__(f"{left} and {right}")
+
+
+class RemovedSemaphore:
+    """Stands for a semaphore that is removed before a worker opens it."""
+
+    def __reduce__(self):
+        return os.stat, ("/no such semaphore",)
 
 
 def raise_odd(warn):
@@ -230,6 +238,15 @@ def test_reservations_of_killed_tasks_are_removed(tmp_path):
     outcomes, _ = run_all(Local(2), tasks)
     assert set(failures(outcomes)) == {"dies", "slow"}
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(local.START_METHOD != "forkserver", reason="only the server of forks has the hook")
+def test_a_worker_whose_run_ended_while_it_started_is_silent(capfd):
+    local.prepare_workers()
+    worker = multiprocessing.get_context(local.START_METHOD).Process(target=print, args=(RemovedSemaphore(),))
+    worker.start()
+    worker.join(30)
+    assert (worker.exitcode, capfd.readouterr().err) == (1, "")
 
 
 @pytest.mark.parametrize("part", ["prepare_workers", "ProcessPool"])
