@@ -22,11 +22,23 @@ ENVIRONMENT = PROXIES | {
 REGISTRY = Registry()
 LISTINGS = [listing for kind in FOLDERS for listing in REGISTRY.listings(kind)]
 NAMES = [f"{listing.kind}/{listing.name}" for listing in LISTINGS]
+LARGE = {"datasets/ag", "datasets/ag_newsspace", "datasets/trustpilot"}
+"""Datasets whose public files take seconds to read."""
+
+
+def case(name, *others):
+    """Return a case of a test, with the test's other arguments."""
+    identity = "-".join([name, *(other.name for other in others)])
+    return pytest.param(name, *others, id=identity, marks=[pytest.mark.slow] if name in LARGE else [])
 
 
 @pytest.fixture(scope="session")
-def group(tmp_path_factory):
-    return Group(REGISTRY, LISTINGS, tmp_path_factory.mktemp("conformance"), **ENVIRONMENT)
+def group(request, tmp_path_factory):
+    """Hold the plugins whose tests run."""
+    tests = [item for item in request.session.items if item.path == Path(__file__)]
+    names = {item.callspec.params["name"] for item in tests}
+    listings = [listing for listing, name in zip(LISTINGS, NAMES, strict=True) if name in names]
+    return Group(REGISTRY, listings, tmp_path_factory.mktemp("conformance"), **ENVIRONMENT)
 
 
 @pytest.fixture(autouse=True)
@@ -37,11 +49,7 @@ def _environment(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "promise"),
-    [
-        pytest.param(name, promise, id=f"{name}-{promise.name}")
-        for name in NAMES
-        for promise in promises_of(name.split("/")[0])
-    ],
+    [case(name, promise) for name in NAMES for promise in promises_of(name.split("/")[0])],
 )
 def test_a_plugin_keeps(name, promise, group):
     outcome = examine(promise, group.subjects[name])
@@ -50,7 +58,7 @@ def test_a_plugin_keeps(name, promise, group):
     assert outcome.status == "passed", f"{outcome.location}: {outcome.reason}"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [case(name) for name in NAMES])
 def test_results_are_those_of_the_revision(name, group):
     """`make pins` writes the pins."""
     subject = group.subjects[name]

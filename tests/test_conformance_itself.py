@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from marks import with_slow
 
 from leakboard.column import Column
 from leakboard.conformance.of_attacks import _expect_all_metrics
@@ -257,7 +258,7 @@ def test_a_victim_that_keeps_its_promises_passes(subject):
     ]
 
 
-@pytest.mark.parametrize("case", BROKEN)
+@pytest.mark.parametrize("case", with_slow(BROKEN, "a file at import", "salted hashes"))
 def test_a_broken_promise_names_reason_and_line(case, subject):
     code, name, reason, line = BROKEN[case]
     broken = subject(code)
@@ -283,6 +284,7 @@ def test_a_victim_without_a_revision_gets_the_remark_that_it_cannot_be_published
     assert checked("may be published once it declares a revision", subject(KEEPS_ALL)).reason == ""
 
 
+@pytest.mark.slow
 def test_side_effects_of_a_librarys_import_are_not_the_plugins(subject):
     """scikit-learn sets a variable; the same call in the plugin's own file is the plugin's."""
     assert checked("imports without side effects", subject("import sklearn\n" + KEEPS_ALL)).status == "passed"
@@ -297,6 +299,7 @@ def test_a_victim_that_cannot_be_imported_names_the_line_that_fails(subject):
     assert f"is broken: NameError: name 'undefined' is not defined (mine.py:{line})" in first.reason
 
 
+@pytest.mark.slow
 def test_an_installed_plugin_is_checked_where_its_package_is(tmp_path, monkeypatch):
     """Its origin is not the name of a file, and its package is not LeakBoard's."""
     package = tmp_path / "site" / "lengths"
@@ -385,7 +388,7 @@ SCORES_DEV = "scores dev before it learns from dev"
         (HONEST, FORESEES, ""),
         (READS_THE_SECRETS, KNOWS, "if the secrets of the test texts are changed, it answers differently"),
         (FORESEES_THE_ORDER, FORESEES, "with other draws it scores"),
-        (LEARNS_DEV, SCORES_DEV, "shuffled secrets of dev are guessed in 100 %"),
+        pytest.param(LEARNS_DEV, SCORES_DEV, "shuffled secrets of dev are guessed in 100 %", marks=pytest.mark.slow),
         (LEARNS_DEV.replace("view.dev.values[secret.name]", "view.dev.values[secret.name] * 0"), SCORES_DEV, ""),
     ],
 )

@@ -30,7 +30,7 @@ def scores(bench, command_line):
     return run
 
 
-@pytest.mark.parametrize("leak", [0.0, 1.0])
+@pytest.mark.parametrize("leak", [pytest.param(0.0, marks=pytest.mark.slow), 1.0])
 def test_the_attack_is_at_the_majority_rate_without_a_leak_and_above_it_with_one(scores, leak):
     small = {"word2vec": WORD2VEC["word2vec"] | {"vector_size": 50, "epochs": 5}}
     found = scores(small, leak=leak, users=100)

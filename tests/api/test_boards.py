@@ -25,6 +25,7 @@ def test_every_published_board_opens_and_says_what_its_file_says():
     assert "the claim is violated" in demo.summary
 
 
+@pytest.mark.slow
 def test_a_folder_opens_too_and_another_does_not(tmp_path):
     folder = suite_folder() / "dpnr"
     assert len(leakboard.open_board(folder).comparison) > 10

@@ -39,6 +39,7 @@ def test_a_release_with_too_little_noise_is_violated():
     assert result.event in result.summary
 
 
+@pytest.mark.slow
 def test_a_correct_release_is_not():
     result = audit(correct)
     assert result.verdict == "not refuted"
@@ -46,6 +47,7 @@ def test_a_correct_release_is_not():
     assert "which does not prove it" in repr(result)
 
 
+@pytest.mark.slow
 def test_delta_and_pairs_count():
     """Noise of N(0, 1) on vectors at a distance of 1: (1, 0.1269)-private, and far from (1, 0)-private."""
 
@@ -58,6 +60,7 @@ def test_delta_and_pairs_count():
     assert audit(gaussian, delta=0.13).verdict == "violated"  # corners of the cube are up to 2 apart
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_audit():
     assert audit(correct, draws=2000) == audit(correct, draws=2000)
     assert audit(correct, draws=2000) != audit(correct, draws=2000, seed=1)
@@ -129,6 +132,7 @@ def shared(values, rng):
     return values + rng.laplace(0, DIMENSION, DIMENSION)
 
 
+@pytest.mark.slow
 def test_rows_that_share_their_noise_are_violated():
     result = audit(shared)
     assert result.verdict == "violated"

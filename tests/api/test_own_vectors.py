@@ -203,6 +203,7 @@ class TestInMemory:
         made = leakboard.evaluate(planted[0][:200], planted[1][:200], attacks=QUICK)
         assert (len(made.records), written, list(tmp_path.iterdir())) == (1, [], [])
 
+    @pytest.mark.slow
     def test_an_instance_of_an_attack_is_run(self, planted):
         vectors, secrets, _ = planted
         made = leakboard.evaluate(vectors[:200], secrets[:200], attacks=[Constant(), Constant(last=True), *QUICK])

@@ -58,6 +58,7 @@ def test_failures_are_told(run, bench):
     assert any("KeyError" in note for note in report.notes)
 
 
+@pytest.mark.slow
 def test_progress_is_on_standard_error_where_it_is_seen_and_wanted(run, capsys, monkeypatch):
     run()
     assert capsys.readouterr() == ("", "")

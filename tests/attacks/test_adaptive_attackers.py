@@ -98,6 +98,7 @@ class TestSharedNoise:
     def test_the_papers_attacker_does_worse(self, planted):
         assert accuracy(planted, shared, portfolio="mlp")[0] < 0.9
 
+    @pytest.mark.slow
     def test_the_ensemble_removes_it_by_itself(self, planted):
         assert accuracy(planted, shared)[0] > 0.97
 
@@ -154,6 +155,7 @@ class TestDenoising:
         centred = Scaling("centred")
         assert np.abs(centred(shifted) - centred(vectors)).max() < 1e-5
 
+    @pytest.mark.slow
     def test_shrinkage_is_the_best_linear_estimate(self):
         """Compare with the regression of the clean on the noisy vectors, which an attacker cannot compute."""
         n, d = 400_000, 5
@@ -185,6 +187,7 @@ class TestDenoising:
         fitted = AttributeInference(portfolio="logistic", inputs="shrunken").fit(view, 0)
         assert np.array_equal(fitted.attacker.inputs.scale, shrinkage(view.vectors, second).scale)
 
+    @pytest.mark.slow
     def test_without_a_claim_nothing_is_denoised(self, planted):
         _, result, victim = accuracy(planted, lambda shape, g: np.zeros(shape), claim=None)
         assert victim.encodings == 3 + 2  # two orders of a few texts

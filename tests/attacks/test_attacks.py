@@ -17,20 +17,26 @@ from leakboard.interfaces import Secret
 from leakboard.metrics.measures import best_offset
 
 
-@pytest.mark.parametrize("portfolio", ["ensemble", "mlp", "logistic"])
+@pytest.mark.parametrize("portfolio", [pytest.param("ensemble", marks=pytest.mark.slow), "mlp", "logistic"])
 def test_all_find_a_linear_signal(portfolio):
     found = attack_accuracies(AttributeInference(portfolio=portfolio, **SMALL), *world(linear, [GENDER, AGE]))
     assert found["gender"] > 0.95  # the best possible is Φ(2) = 0.977
     assert found["age"] > 0.97
 
 
-@pytest.mark.parametrize(("portfolio", "low", "high"), [("mlp", 0.97, 1), ("ensemble", 0.97, 1), ("logistic", 0, 0.6)])
+@pytest.mark.parametrize(
+    ("portfolio", "low", "high"),
+    [("mlp", 0.97, 1), pytest.param("ensemble", 0.97, 1, marks=pytest.mark.slow), ("logistic", 0, 0.6)],
+)
 def test_a_curved_signal_is_found_by_the_network_and_not_by_a_linear_classifier(portfolio, low, high):
     attack = AttributeInference(portfolio=portfolio, **SMALL)
     assert low < attack_accuracies(attack, *world(exclusive_or, [GENDER]))["gender"] <= high
 
 
-@pytest.mark.parametrize("vectors_of", [linear, exclusive_or, copies])
+@pytest.mark.parametrize(
+    "vectors_of",
+    [linear, pytest.param(exclusive_or, marks=pytest.mark.slow), pytest.param(copies, marks=pytest.mark.slow)],
+)
 def test_the_ensemble_is_no_worse_than_its_members(vectors_of):
     view, vectors, truth = world(vectors_of, [GENDER])
     single = max(
@@ -40,7 +46,7 @@ def test_the_ensemble_is_no_worse_than_its_members(vectors_of):
     assert attack_accuracies(AttributeInference(**SMALL), view, vectors, truth)["gender"] > single - 0.02
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_independent_vectors_give_nothing_away(seed):
     found = attack_accuracies(AttributeInference(**SMALL), *world(noise, [GENDER, AGE], seed, (400, 200, 4000)))
     for name, chance in (("gender", 1 / 2), ("age", 1 / 3)):
@@ -112,6 +118,7 @@ def test_the_scores_on_dev_have_the_threshold_too():
     assert shifts[0, 1] > 0.1
 
 
+@pytest.mark.slow
 def test_entities_are_found_and_not_invented():
     assert micro_f1(EntityPresence(**SMALL), *world(*entities(6.0))) > 0.97
     # A set chosen without knowledge has at most the F1 of calling everything present, 2q / (1 + q), give or take.
@@ -136,6 +143,7 @@ def test_without_a_positive_no_threshold_is_better_than_another():
     assert best_offset(np.array([3.0, -1.0, 0.5]), np.zeros(3, np.int64)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("attack", "given"),
     [(AttributeInference(**SMALL), (linear, [GENDER, AGE])), (EntityPresence(**SMALL), entities(2.0))],
@@ -188,7 +196,7 @@ AUTHOR = Secret("author", tuple(map(str, range(1000))), "attribute")
         pytest.param(linear, GENDER, (10, 5, 20), id="ten texts"),
         pytest.param(linear, GENDER, (10, 1, 20), id="one dev text"),
         pytest.param(linear, GENDER, (1, 1, 20), id="one text"),
-        pytest.param(many_values, AUTHOR, (200, 40, 20), id="a thousand values"),
+        pytest.param(many_values, AUTHOR, (200, 40, 20), id="a thousand values", marks=pytest.mark.slow),
     ],
 )
 def test_odd_secrets_and_vectors_give_a_result(vectors_of, secret, sizes):

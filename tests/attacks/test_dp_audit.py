@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from marks import with_slow
 from scipy import stats
 
 from leakboard.attacks import dp_audit
@@ -76,6 +77,7 @@ class TestControls:
     def test_a_copy_exceeds_any_claim_that_the_draws_can_refute(self):
         assert bound_of("copy", epsilon=9.0, dimension=1) > 9.0
 
+    @pytest.mark.slow
     def test_a_correct_laplace_reaches_four_fifths_of_its_epsilon(self):
         assert bound_of("laplace", dimension=1) >= 0.8
 
@@ -106,6 +108,7 @@ def test_false_alarms_end_to_end():
 class TestSanityCheck:
     """Habernal's estimate next to the bound."""
 
+    @pytest.mark.slow
     def test_both_are_counted(self):
         metrics = of_mechanism("laplace", repeats=50_000)
         assert metrics["plug_in_loss"].low < 0.8997 < metrics["plug_in_loss"].high  # the exact value for two dimensions
@@ -134,7 +137,7 @@ class TestDpnr:
         [
             ({"sampling": "shared"}, "violated"),
             ({"calibration": "l1", "mu": 0.5}, "holds"),
-            ({"mechanism": "gaussian"}, "violated"),
+            pytest.param({"mechanism": "gaussian"}, "violated", marks=pytest.mark.slow),
             pytest.param({}, "violated", marks=pytest.mark.slow),
             pytest.param({"calibration": "l1"}, "holds", marks=pytest.mark.slow),
             pytest.param({"mechanism": "gaussian", "calibration": "l2"}, "holds", marks=pytest.mark.slow),
@@ -144,6 +147,7 @@ class TestDpnr:
         metrics, result = audited(dpnr(**options), reviews, pairs="corners", budget=320_000)
         assert verdict(result.claim.epsilon, result.claim.proved, metrics["attack_score"].value) == expected
 
+    @pytest.mark.slow
     def test_sentences_that_differ_in_one_word(self, reviews):
         options = {"pairs": "sentences", "budget": 100_000, "sentences": 30}
         released, result = audited(dpnr(0.05, sampling="shared"), reviews, **options)
@@ -157,7 +161,9 @@ class TestDpnr:
             # 100,000 numbers are 6,250 releases in 16 dimensions, half to choose and half to test.
             ({"calibration": "l1"}, 100_000, 2 * 1563),
             # Under word dropout, texts are released one by one.
-            ({"sampling": "shared", "mu": 0.5}, 400_000, dp_audit.RANDOM_SENTENCE_DRAWS),
+            pytest.param(
+                {"sampling": "shared", "mu": 0.5}, 400_000, dp_audit.RANDOM_SENTENCE_DRAWS, marks=pytest.mark.slow
+            ),
         ],
         ids=["fixed vectors", "random vectors"],
     )
@@ -169,6 +175,7 @@ class TestDpnr:
 class TestUnits:
     """Neighbours follow the unit of the claim."""
 
+    @pytest.mark.slow
     def test_a_claim_about_one_coordinate_is_not_audited_on_whole_vectors(self):
         """Lap(1/epsilon) a coordinate is epsilon-private for changing one of them."""
         pairs = PAIRS["coordinate"](8, np.float32)
@@ -204,6 +211,7 @@ class TestBudget:
         assert bound_of("averaged", dimension=4) < bound <= 2
         assert bound > 1
 
+    @pytest.mark.slow
     def test_it_is_the_number_of_drawn_numbers(self):
         metrics = of_mechanism("laplace", dimension=4, budget=400_000)
         assert metrics["audit_tosses"].value == 2 * 25_000
@@ -230,23 +238,28 @@ class TestBudget:
 class TestCalls:
     """An audit with calls catches rows of one call that reveal each other."""
 
-    @pytest.mark.parametrize("name", sorted(OF_CALLS - {"shared_and_own"}))
+    @pytest.mark.parametrize(
+        "name", with_slow(sorted(OF_CALLS - {"shared_and_own"}), "scaled_by_rows", "shared_by_rows")
+    )
     def test_the_flaws_of_calls(self, name):
         metrics = of_calls(name)
         assert metrics["attack_score"].value > 1.0
         assert metrics["canaries"].n == FEW_CALLS
         assert corrected_bound([list(metrics.values())]) == pytest.approx(metrics["attack_score"].value)
 
+    @pytest.mark.slow
     def test_a_claim_near_the_limit_of_calls_is_refuted(self):
         """4,000 calls prove 6.62. The 1,000 that choose the statistic prove 5.2; rows of this budget prove less."""
         assert of_calls("few_seeds", CALLS, epsilon=5.5, dimension=32)["attack_score"].value > 5.5
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
     @pytest.mark.parametrize("name", ["averaged", "laplace"])
     def test_single_rows_test_a_claim_that_calls_do_not_refute(self, name, seed):
         """Only millions of releases show the rare events of single rows."""
         assert "audit_tosses" in of_calls(name, CALLS, dimension=8, seed=seed)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["laplace", "shared_and_own"])
     def test_sound_ones_are_left_alone(self, name):
         corpus, victim = ZerosAndOnes(dimension=2).load(), Mechanism(name=name, epsilon=1.0)
@@ -254,11 +267,13 @@ class TestCalls:
         assert metrics["attack_score"].value <= 1.0
         assert (result.claim.epsilon, result.audited.unit) == (1.0, "vector")
 
+    @pytest.mark.slow
     def test_the_sanity_check_is_next_to_the_bound_of_calls(self):
         metrics = of_calls("shared_by_rows", repeats=500)
         assert metrics["plug_in_loss"].n == 500
         assert "canaries" in metrics
 
+    @pytest.mark.slow
     def test_with_a_delta_calls_refute_at_the_confidence_of_a_verdict(self, monkeypatch):
         """Two audits leave each number of guesses an error of 8e-5, which is more than delta, not one of 8e-6."""
         monkeypatch.setattr(FittedMechanism, "delta", 3e-5)
@@ -267,6 +282,7 @@ class TestCalls:
         assert corrected_bound([metrics, metrics], verdict_error(3e-5)) > 1
         assert corrected_bound([metrics, metrics], verdict_error(0.0)) == 0
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("rows", "by_calls"), [([0.5], True), ([2.0], True), ([7.0, 7.0], False), ([9.0, 3.0], True)]
     )
@@ -283,6 +299,7 @@ class TestCalls:
 class TestCornersAndSentences:
     """The better of corners and sentences is tested."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("calls", [0, FEW_CALLS])
     def test_corners_are_further_apart_than_any_sentences(self, calls, reviews):
         metrics, result = audited(dpnr(calibration="l1"), reviews, budget=400_000, calls=calls, sentences=20)

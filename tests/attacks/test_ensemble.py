@@ -134,6 +134,7 @@ class TestRetraining:
 
         return retrain_with
 
+    @pytest.mark.slow
     def test_copies_of_dev_texts_are_found_and_the_score_on_dev_is_from_before(self, monkeypatch):
         monkeypatch.setattr(neighbours_and_trees, "TREES", 100)
         view, vectors, _ = world(noise, [GENDER], sizes=(200, 200, 10))
@@ -247,7 +248,7 @@ class TestGrowingParts:
         before = {member.key: ensemble._loss(member, truth) + fall for member in members}
         assert ("logistic 1" in self.learners(members, truth, before, left)) == goes_on
 
-    @pytest.mark.parametrize("grows", [True, False])
+    @pytest.mark.parametrize("grows", [pytest.param(True, marks=pytest.mark.slow), False])
     def test_members_that_learn_late_win_in_the_end(self, grows, monkeypatch):
         """Fifty texts do not teach this exclusive or to any member; larger parts do."""
         monkeypatch.setattr(ensemble, "SMALLEST_PART", 50)
@@ -278,6 +279,7 @@ class TestGrowingParts:
         assert {m.texts for m in attacker.members if m.family == "logistic"} == {50}
         assert any("too many" in remark for remark in trainer.remarks)
 
+    @pytest.mark.slow
     def test_the_name_says_who_learned_from_a_part(self, monkeypatch):
         monkeypatch.setattr(ensemble, "SMALLEST_PART", 50)
         view, *_ = world(linear, [GENDER], sizes=(800, 200, 10))
@@ -286,6 +288,7 @@ class TestGrowingParts:
         assert stopped
         assert all(f"{member.name} from {member.texts} texts" in attacker.name for member in stopped)
 
+    @pytest.mark.slow
     def test_no_family_learns_from_more_texts_than_it_may(self, monkeypatch):
         monkeypatch.setattr(ensemble, "SMALLEST_PART", 50)
         monkeypatch.setattr(ensemble, "MIN_SHARE", 0.0)
@@ -296,6 +299,7 @@ class TestGrowingParts:
         texts = {member.family: member.texts for member in attacker.members}
         assert (texts["trees"], texts["kernel"], texts["discriminant"]) == (200, 800, 800)
 
+    @pytest.mark.slow
     def test_a_part_of_dev_chooses_and_all_of_dev_is_scored(self, monkeypatch):
         view, vectors, _ = world(linear, [GENDER], sizes=(400, 300, 600))
         whole = AttributeInference(**SMALL).fit(view, 0)(vectors)

@@ -116,6 +116,7 @@ def test_an_ensemble_that_knows_the_noise_beats_one_that_does_not():
     assert with_law > without + 0.1
 
 
+@pytest.mark.slow
 def test_a_network_sees_fresh_noise_in_each_epoch():
     view, vectors, truth, _ = noisy_world(sizes=(1000, 500, 1500), prototypes=10, scale=0.7)
     seen = []

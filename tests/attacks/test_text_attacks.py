@@ -66,11 +66,14 @@ def scored(read):
 
 
 class TestBagOfWords:
-    @pytest.mark.parametrize(("hidden", "rate", "least"), [(None, 0.02, 0.98), (64, 0.01, 0.9)])
+    @pytest.mark.parametrize(
+        ("hidden", "rate", "least"), [(None, 0.02, 0.98), pytest.param(64, 0.01, 0.9, marks=pytest.mark.slow)]
+    )
     def test_words_that_a_vector_holds_are_read(self, scored, hidden, rate, least):
         attack = BagOfWords(hidden=hidden, epochs=38, learning_rate=rate, batch_size=64)
         assert scored(attack, any_words, bags)["token_f1"].value > least
 
+    @pytest.mark.slow
     def test_few_texts_are_enough_for_the_defaults(self, scored):
         assert scored(BagOfWords(), any_words, bags)["token_f1"].value > 0.98
 
@@ -105,6 +108,7 @@ class TestReconstruction:
         assert found["character_accuracy"].value > 0.95
         assert found["token_f1"].value > 0.97
 
+    @pytest.mark.slow
     def test_from_noise_no_sentence_is_written(self, scored):
         """The best constant has the words of all sentences, too; the attacker can only guess which of 64 it is."""
         found = scored(Reconstruction(**RECIPE), sentences, noise)

@@ -51,6 +51,7 @@ def evaluated(attack, victim, corpora):
 class TestMembership:
     OPTIONS: ClassVar = {"unit": "document", "shadows": 4}
 
+    @pytest.mark.slow
     def test_members_of_a_trained_table_are_found(self, score, corpora):
         metrics, result = evaluated(MembershipInference(score=score, **self.OPTIONS), TRAINED, corpora)
         assert metrics["attack_auc"].low > 0.6
@@ -73,6 +74,7 @@ def test_others_are_drawn_from_the_share_of_test_that_members_are_of_train(corpo
     assert metrics["attack_auc"].n <= 2 * (len(set(corpora[0].texts("test"))) // 2)
 
 
+@pytest.mark.slow
 def test_candidates_are_users_where_there_are_any(corpora):
     metrics, _ = evaluated(MembershipInference(), TRAINED, corpora)
     fewest = min(len(set(corpora[0].splits[split]["user"][:])) for split in ("train", "test"))
@@ -97,6 +99,7 @@ class TrainedOnOtherTexts(Victim):
         return TRAINED.fit(GeneratedReviews(users=240, leak=1.0, seed=7).load() if seed == 3 else corpus, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["loss", "likelihood_ratio"])
 @pytest.mark.parametrize("unit", ["document", *(pytest.param(u, marks=pytest.mark.slow) for u in ("pair", "user"))])
 def test_a_table_of_other_texts_reveals_no_member(score, unit, overlapping):
@@ -112,13 +115,14 @@ class TestCanaries:
         assert metrics["attack_score"].value > 1.5
         assert metrics["canaries"].value == result.test_size >= 50
 
+    @pytest.mark.slow
     def test_training_without_noise_is_caught_by_more_canaries_with_partners(self, corpora):
         audit = CanaryAudit(unit="document", canaries=300, shadows=4, repeats=10, partners=5)
         metrics, _ = evaluated(audit, TRAINED, corpora)
         assert metrics["canaries"].value == 300  # of pairs of rare words there are 123
         assert metrics["attack_score"].value > 1.5
 
-    @pytest.mark.parametrize("partners", [0, 5])
+    @pytest.mark.parametrize("partners", [0, pytest.param(5, marks=pytest.mark.slow)])
     def test_a_table_that_never_saw_them_proves_nothing(self, partners, corpora):
         metrics, _ = evaluated(CanaryAudit(unit="document", shadows=4, partners=partners), UNTRAINED, corpora)
         assert metrics["attack_score"].value < 0.5
@@ -144,6 +148,7 @@ class TestCanaries:
         broken, _ = evaluated(CanaryAudit(shadows=4), private, corpora)
         assert broken["attack_score"].value > result.claim.epsilon
 
+    @pytest.mark.slow
     def test_the_published_checkpoint_is_audited(self, corpora):
         """The last table gives every canary away; the first step gives none away."""
         recipe = dataclasses.replace(TRAINED, checkpoints=(1,), learning_rate=0.1)
@@ -152,6 +157,7 @@ class TestCanaries:
         last, _ = evaluated(audit, recipe, corpora)
         assert first["attack_score"].value < 0.5 < 1.5 < last["attack_score"].value
 
+    @pytest.mark.slow
     def test_a_pair_is_a_group_of_two(self, corpora):
         _, result = evaluated(CanaryAudit(unit="pair", shadows=4, canaries=40), TRAINED, corpora)
         group = next(m for m in result.metrics if m.name == "canary_group")
@@ -197,6 +203,7 @@ class TestPartners:
         with pytest.raises(NotApplicable, match=f"40 published words make no 10 pairs with {partners} of them"):
             self.pairs(partners, 1000)
 
+    @pytest.mark.slow
     def test_partners_make_canaries_enough_to_refute_an_epsilon_above_2(self, make_corpus):
         splits = {split: {"text": [" ".join(self.WORDS)] * 2, "s": [0] * 2} for split in ("train", "dev", "test")}
         corpus = make_corpus(splits, [("s", ("a",), "attribute")])

@@ -216,6 +216,7 @@ class TestHostile:
         with pytest.raises(RequestError, match="no file of a submission"):
             join(verified)
 
+    @pytest.mark.slow
     def test_a_verified_row_has_the_numbers_that_verify_computed(self, submitted, verify):
         """A change within the tolerance could turn a flag, a count or a small probability."""
         _, folder = submitted
@@ -374,6 +375,7 @@ class TestHostile:
         with pytest.raises(RequestError, match=f"zzz/submission.json: {reason}"):
             join(folder.parents[1])
 
+    @pytest.mark.slow
     def test_a_broken_submission_does_not_keep_others_from_being_verified(self, submitted, verify):
         _, folder = submitted
         shutil.copytree(folder, folder.with_name("aaa"))
@@ -381,6 +383,7 @@ class TestHostile:
         verify(folder, "--cells", 8)
         assert states(folder) == {"verified"}
 
+    @pytest.mark.slow
     def test_its_rows_are_in_a_table_of_their_own_until_they_are_verified(self, submitted, verify):
         _, folder = submitted
         before = read_board(str(folder / "suite.yaml"))
@@ -398,6 +401,7 @@ class TestHostile:
         with pytest.raises(RequestError, match=r"mine/records.jsonl.gz: \w+ is a cell of another submission"):
             join(folder.parents[1])
 
+    @pytest.mark.slow
     def test_two_submissions_may_report_a_row_until_one_is_verified(self, submitted, verify):
         _, folder = submitted
         other = folder.with_name("aaa")
@@ -497,6 +501,7 @@ class Seer(SecretsAttack):
 """
 
 
+@pytest.mark.slow
 def test_a_score_that_rests_on_foreseen_draws_differs_with_others(bench, output_of, verify):
     (bench.folder / "seer.py").write_text(SEER)
     bench.files = [*bench.files, bench.folder / "seer.py"]

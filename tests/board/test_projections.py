@@ -18,6 +18,7 @@ def share_of_like_neighbours(points, classes):
     return np.mean(classes[distances.argmin(1)] == classes)
 
 
+@pytest.mark.slow
 def test_separate_groups_stay_separate_and_mixed_groups_stay_mixed():
     rng, classes = np.random.default_rng(0), np.arange(60) % 2
     separate = rng.normal(size=(60, 16)) + 12 * classes[:, None]

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from marks import with_slow
 
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import published_records
@@ -32,7 +33,7 @@ COLUMNS = {
 
 
 @pytest.mark.usefixtures("as_published")
-@pytest.mark.parametrize("name", suite_names())
+@pytest.mark.parametrize("name", with_slow(suite_names(), "ag", "dpnr", "noise_training"))
 def test_every_cell_of_a_board_is_published_under_its_identity(name):
     suite = load_suite(name, Registry())
     try:
@@ -44,7 +45,7 @@ def test_every_cell_of_a_board_is_published_under_its_identity(name):
     assert not any(job.undeclared for job in jobs)
 
 
-@pytest.mark.parametrize("name", suite_names())
+@pytest.mark.parametrize("name", with_slow(suite_names(), "dpnr", "noise_training"))
 def test_records_agree_with_the_tables_and_hold_no_text(name):
     suite, parts = load_suite(name, Registry()), ["dataset", "victim", "attack"]
     paths = [suite.home / f"{table}.csv" for table in ("leaderboard", "skipped")]

@@ -148,6 +148,7 @@ class TestVerify:
         tamper(two_cells.folder / "tiny", of_score(change))
         assert f"0.001000 in attack_score {part}" in output_of(*two_cells.arguments("verify", "--cells", 2), status=1)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("headline", "agrees"), [(0.04, True), (-0.04, True), (0.06, False)])
     def test_headlines_of_different_devices_are_compared_within_a_tolerance(
         self, headline, agrees, two_cells, output_of
@@ -184,6 +185,7 @@ class TestReuse:
         assert not uncomputed.results()
         assert [(uncomputed.run / name).read_bytes() for name in names] == before
 
+    @pytest.mark.slow
     def test_an_extended_suite_computes_only_the_new_cells(self, uncomputed, command_line):
         before = len(published_lines(uncomputed.folder / "tiny"))
         content = read_yaml(uncomputed.folder / "tiny.yaml")
@@ -194,6 +196,7 @@ class TestReuse:
         command_line(*uncomputed.arguments("publish"))
         assert len(published_lines(uncomputed.folder / "tiny")) == before + added
 
+    @pytest.mark.slow
     def test_a_suite_can_refuse_reuse(self, bench, command_line, output_of):
         bench.suite(reuse=False)
         command_line(*bench.arguments("run"))
@@ -240,6 +243,7 @@ class TestReuse:
             "victims/hashed: the code has changed, the revision has not; results or artefacts of 4 cells"
         )
 
+    @pytest.mark.slow
     def test_verify_and_force_compute_published_cells(self, uncomputed, command_line):
         _, out, _ = command_line(*uncomputed.arguments("verify", "--cells", 1, "--seed", 0))
         assert "agrees" in out

@@ -80,6 +80,7 @@ def test_a_higher_revision_makes_its_cells_stale(
     assert getattr(owner, attribute) == value
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_published")
 def test_revisions_that_differ_together_are_named_together(boards, records, monkeypatch):
     monkeypatch.setattr(SecretsThreat, "revision", SecretsThreat.revision + 1)
@@ -104,6 +105,7 @@ def test_cells_outside_the_suite_are_stale(boards, rewritten, records):
     assert demo(boards).causes == {NOT_ASKED: len(records)}
 
 
+@pytest.mark.slow
 def test_cells_of_other_suites_are_read_from_the_board_and_from_a_subfolder(boards, rewritten, records, monkeypatch):
     rewritten(lambda suite: suite.update(victims=suite["victims"][:1]), "one_victim")
     rewritten(lambda suite: suite.update(seeds=[7]), "unpublished")
@@ -118,6 +120,7 @@ def test_cells_of_other_suites_are_read_from_the_board_and_from_a_subfolder(boar
     assert all(state.stale == state.published for state in states.values())
 
 
+@pytest.mark.slow
 def test_missing_data_are_reported_in_one_line(boards, rewritten, monkeypatch, capsys):
     rewritten(lambda suite: suite.update(datasets=[*suite["datasets"], {"table": {"path": "gone.csv"}}]))
     monkeypatch.setattr("leakboard.board.stale.suite_folder", lambda: boards)

@@ -76,6 +76,7 @@ def test_a_label_that_readers_refuse_is_refused_before_it_is_published(bench, ou
     assert "record.victim: 'my-victim' is not allowed" in refusal(*bench.arguments("publish"), *more)
 
 
+@pytest.mark.slow
 def test_own_data_that_do_not_travel_are_named(bench, output_of):
     rows = [f"word {i},{'ab'[i % 2]},{'yn'[i % 3 % 2]}" for i in range(120)]
     (bench.folder / "a.csv").write_text("\n".join(["text,s,task", *rows]))
@@ -105,6 +106,7 @@ def test_a_part_of_a_run_can_be_submitted(copied, output_of):
     assert {record.attack for record, _ in entries(folder)} == {"ridge"}
 
 
+@pytest.mark.slow
 def test_a_row_is_self_reported_until_all_its_cells_are_verified(submitted, verify):
     _, folder = submitted
     assert states(folder) == {"self-reported"}
@@ -119,6 +121,7 @@ def test_a_row_is_self_reported_until_all_its_cells_are_verified(submitted, veri
     assert join(folder.parents[1]).provenance == join(folder).provenance
 
 
+@pytest.mark.slow
 def test_verified_cells_stay_verified(submitted, verify):
     _, folder = submitted
     counts = []
@@ -130,6 +133,7 @@ def test_verified_cells_stay_verified(submitted, verify):
     assert counts[-1] > 2
 
 
+@pytest.mark.slow
 def test_records_changed_after_verification_are_self_reported_and_differ(verified, verify):
     lower_a_score(verified)
     assert states(verified) == {"self-reported"}
@@ -176,6 +180,7 @@ def test_a_run_reuses_records_of_boards_but_not_of_submissions(submitted, output
     assert "8 done, 0 to compute" in output_of(*bench.arguments("run", "--dry-run"))
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_submitted_is_refused(bench, output_of, refusal):
     bench.suite()
     target = bench.folder / "new"

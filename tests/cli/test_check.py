@@ -26,6 +26,7 @@ class Doubles(Victim):
 '''
 
 
+@pytest.mark.slow
 def test_a_broken_plugin_fails_with_reason_and_line(output_of, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(DOUBLES)

@@ -207,6 +207,7 @@ class TestAlteredFiles:
         assert path.read_text() == whole
         assert copied.tables() == tables
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("content", ["[{", "3", "[3]", '{"stage": 1}', "faster"])
     def test_altered_costs_lose_only_their_rows(self, content, copied, output_of):
         tables, results = copied.tables(), copied.results()

@@ -44,6 +44,7 @@ def test_a_signal_is_an_interruption(started, number):
     assert error.splitlines() == ["interrupted: finished cells are kept; the same command goes on from here"]
 
 
+@pytest.mark.slow
 def test_files_of_the_current_folder_are_no_libraries_of_workers(bench):
     (bench.folder / "random.py").write_text("raise ImportError('not the library')\n")
     command = [sys.executable, CHECKOUT / "run_benchmark.py", *bench.arguments("run")]

@@ -123,7 +123,9 @@ def brute_force(text, leak):
     return {secret: np.array(total) / sum(total) for secret, total in totals.items()}
 
 
-@pytest.mark.parametrize("leak", [0.0, 0.3, 0.7, 1.0])
+@pytest.mark.parametrize(
+    "leak", [pytest.param(0.0, marks=pytest.mark.slow), 0.3, pytest.param(0.7, marks=pytest.mark.slow), 1.0]
+)
 def test_the_posterior_is_bayes_rule_on_the_text(leak):
     corpus = GeneratedReviews(users=10, texts_per_user=6, leak=leak).load()
     for split in SPLITS:
@@ -134,6 +136,7 @@ def test_the_posterior_is_bayes_rule_on_the_text(leak):
             )
 
 
+@pytest.mark.slow
 def test_choices_can_be_read_back_from_the_text():
     for sentence, name in [(s, "") for s in words.OPENING + words.CLOSING] + [
         (words.PERSON, n) for n in words.ENTITIES
@@ -159,6 +162,7 @@ def test_words_are_distinct_and_preferences_balanced():
         np.testing.assert_allclose(model.word_table(slot, 0.7).sum(axis=1), 1)
 
 
+@pytest.mark.slow
 def test_same_options_give_the_same_corpus_and_leak_changes_words_only():
     first, again = GeneratedReviews(users=40).load(), GeneratedReviews(users=40).load()
     reseeded, leakier = GeneratedReviews(users=40, seed=1).load(), GeneratedReviews(users=40, leak=1.0).load()
@@ -170,6 +174,7 @@ def test_same_options_give_the_same_corpus_and_leak_changes_words_only():
             assert first.splits[split][column] == leakier.splits[split][column]
 
 
+@pytest.mark.slow
 def test_without_leak_the_posterior_is_the_prior_for_every_text():
     corpus = loners(0.0)
     for secret in SECRETS:
@@ -193,6 +198,7 @@ def test_words_show_a_secret_exactly_if_there_is_a_leak(secret):
     assert np.abs(word_secret_z_scores(0.7, secret)).max() > 8
 
 
+@pytest.mark.slow
 def test_at_full_leak_persons_are_mentioned_exactly_if_present():
     corpus = loners(1.0)
     for name in words.ENTITIES:

@@ -105,6 +105,7 @@ class TestWithoutACard:
         with seeded(3):
             assert torch.rand(1) == first
 
+    @pytest.mark.slow
     def test_counting_cards_initialises_nothing(self):
         """Workers are forked, and cannot use a GPU that was initialised before."""
         script = (

@@ -66,6 +66,7 @@ def execute(bench):
     return execute
 
 
+@pytest.mark.slow
 def test_the_records_are_those_of_workers(finished, bench, execute):
     (bench.folder / "tiny.yaml").write_bytes((finished.folder / "tiny.yaml").read_bytes())
     run, display = execute()

@@ -149,6 +149,7 @@ def test_a_task_fails_if_its_workers_die_before_it_begins(monkeypatch):
     assert failures(outcomes) == {"never": "3 processes died before they began with it"}
 
 
+@pytest.mark.slow
 def test_foreign_plugins_share_no_process(tmp_path):
     """Their changes to libraries reach neither other plugins nor their own later tasks."""
     tasks = [Task("changes", change, (tmp_path,), plugins=("victims/odd",))]
@@ -163,6 +164,7 @@ def test_a_result_that_was_written_before_a_process_died_counts(tmp_path):
     assert failures(outcomes) == {"dies": "its process died (exit code 3)"}
 
 
+@pytest.mark.slow
 def test_a_task_that_another_run_began_in_the_meantime_waits_for_it(tmp_path, monkeypatch):
     """The other run reserves it after this run looked, and before the worker begins."""
     theirs, events = contextlib.ExitStack(), []
@@ -184,6 +186,7 @@ def test_a_task_that_another_run_began_in_the_meantime_waits_for_it(tmp_path, mo
     assert events == ["start", "reserved", "start"]
 
 
+@pytest.mark.slow
 def test_threads_in_use_do_not_exceed_the_cores(tmp_path):
     """Two tasks run one after the other if each has as many threads as there are cores."""
     cores = max(2, usable_cores())
@@ -232,6 +235,7 @@ def test_workers_have_different_cards(monkeypatch, tmp_path):
     assert sorted(outcome.value for outcome in outcomes.values()) == [0, 1]
 
 
+@pytest.mark.slow
 def test_reservations_of_killed_tasks_are_removed(tmp_path):
     mine = [Reservation(tmp_path / name, "mine") for name in ("dies", "slow")]
     tasks = [Task("dies", die, (1,), reservation=mine[0]), Task("slow", sleep, (60,), reservation=mine[1], timeout=1.0)]

@@ -74,6 +74,7 @@ def cluster():
 TASKS = [Task("good", warn_and_answer, (5,)), Task("after good", answer, (6,), after="good"), Task("bad", fail, ())]
 
 
+@pytest.mark.slow
 def test_tasks_end_on_ray_as_in_one_process(cluster, tmp_path):
     path = tmp_path / "died"
     tasks = [*TASKS, Task("after bad", answer, (7,), after="bad"), Task("dies once", die_once, (path,))]
@@ -84,6 +85,7 @@ def test_tasks_end_on_ray_as_in_one_process(cluster, tmp_path):
     assert {("good", "warning", "about 5"), ("after good", "start", "")} <= set(events)
 
 
+@pytest.mark.slow
 def test_a_result_that_was_written_before_its_node_was_lost_counts(cluster, tmp_path):
     path = tmp_path / "result"
     outcomes, _ = run_all(Ray(cluster.address), [Task("writes", write_and_die, (path,))], lambda task: path.exists())
@@ -102,6 +104,7 @@ def test_a_task_that_is_lost_again_and_again_fails(cluster):
     assert failures(outcomes)["dies"].startswith("3 nodes were lost while they ran only this task: ")
 
 
+@pytest.mark.slow
 def test_an_error_that_stops_the_run_stops_it(cluster):
     with pytest.raises(DataError, match="no such file"):
         run_all(Ray(cluster.address), [Task("stops", stop, ())])
@@ -115,6 +118,7 @@ def test_foreign_plugins_leave_no_trace_on_ray(cluster):
     assert (outcomes["own"].value, outcomes["again"].value) == ("no", "no")
 
 
+@pytest.mark.slow
 def test_a_task_beyond_its_timeout_fails_on_ray_too(cluster):
     outcomes, _ = run_all(Ray(cluster.address), [Task("slow", spin, (60,), timeout=1.0)])
     assert failures(outcomes) == {"slow": "TimeoutError: took longer than timeout=1 s"}

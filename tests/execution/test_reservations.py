@@ -53,6 +53,7 @@ def compete(folder, name, rounds, barrier):
             barrier.wait(60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["new", "not touched", pytest.param("not locked", marks=needs_linux)])
 def test_one_of_several_processes_gets_it(kind, tmp_path):
     rounds = 100

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from marks import with_slow
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
@@ -51,6 +52,7 @@ def test_the_test_against_chance_is_mann_and_whitneys():
     assert p_value >= expected - 1e-12
 
 
+@pytest.mark.slow
 def test_the_variance_is_that_of_exponential_scores():
     rng, runs = np.random.default_rng(2), 500
     inside = np.arange(100) < 40
@@ -91,7 +93,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", with_slow(CASES, "few authors", "secret of the author"))
 def test_false_claims_are_rare_and_intervals_cover(case):
     """By chance at most 2.5 % of p-values are below .025, and 95 % of intervals hold the area, as 600 runs tell."""
     rng, runs, claims, covered, known = np.random.default_rng(3), 600, 0, 0, 0

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from marks import with_slow
 
 import leakboard
 from leakboard.metrics.entries import METRICS
@@ -12,7 +13,7 @@ from leakboard.pipeline.victim_metrics import FAULTS
 from leakboard.suite.suites import suite_folder, suite_names
 
 
-@pytest.mark.parametrize("board", suite_names())
+@pytest.mark.parametrize("board", with_slow(suite_names(), "dp_word_vectors", "dpnr", "noise_training"))
 def test_every_published_metric_has_a_sentence(board):
     measured = {metric.name for record in published_records(suite_folder() / board) for metric in record.metrics}
     assert measured

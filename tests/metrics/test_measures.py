@@ -157,6 +157,7 @@ class TestAdvantage:
         assert value.value == 0
         assert p_value.value == 1
 
+    @pytest.mark.slow
     def test_false_claims_are_rare(self):
         """Both guess at random: at most 2.5 % of the p-values are below .025, as far as 1,000 runs can tell."""
         rng, runs, units = np.random.default_rng(2), 1000, np.repeat(np.arange(40), 5)

@@ -71,6 +71,7 @@ def documents():
     return chunks(32, 0.1), names, np.random.default_rng(4).integers(0, 2, 300)[names]
 
 
+@pytest.mark.slow
 def test_a_random_secret_of_documents_seems_to_leak_and_the_report_warns(documents):
     vectors, _, secret = documents
     report = leakboard.evaluate(vectors, {"secret": secret}, attacks=[{"attribute_inference": {"portfolio": "mlp"}}])
@@ -81,6 +82,7 @@ def test_a_random_secret_of_documents_seems_to_leak_and_the_report_warns(documen
         assert all(form in sentence for form in (f"--{role}", f"{role}s=", f"{role}:"))
 
 
+@pytest.mark.slow
 def test_the_warning_names_the_vectors_if_there_are_several_releases(documents):
     vectors, _, secret = documents
     attacks = [{"attribute_inference": {"portfolio": "logistic"}}]
@@ -89,6 +91,7 @@ def test_the_warning_names_the_vectors_if_there_are_several_releases(documents):
         assert f"warning: {name} on table: 100.0 % of the test vectors have a near copy" in report.summary
 
 
+@pytest.mark.slow
 def test_copies_of_a_text_are_no_near_copies_if_the_texts_are_given():
     rng = np.random.default_rng(6)
     copied = np.repeat(rng.standard_normal((300, 32)), 5, axis=0)

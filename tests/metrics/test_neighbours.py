@@ -133,6 +133,7 @@ class TestTables:
             assert {metric.n for metric in scores.values()} == {11}
             assert scores["average_precision@100_random"].high < 0.5
 
+    @pytest.mark.slow
     def test_an_independent_table_is_at_chance(self):
         k, others = 40, len(self.words) - 1
         published, gold = table(self.words, 6), table(self.words, 7)

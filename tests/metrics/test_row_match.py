@@ -156,6 +156,7 @@ class TestPartOfTheTable:
         metrics = row_match_metrics(corpus, {split: moved[rows] for split, rows in self.ROWS.items()})
         return {metric.name: metric for metric in metrics}
 
+    @pytest.mark.slow
     def test_the_right_order_passes(self):
         """A run warns wrongly with probability 1 % at most. So the number of wrong warnings in 20 runs is binomial."""
         found = [self.verdicts(np.arange(3000), seed)["rows_match_throughout"].value for seed in range(20)]
@@ -187,6 +188,7 @@ def test_equal_statistics_of_either_sign_count_as_equally_good(sign):
     assert _share_as_good(observed, shuffled) == 4 / 5
 
 
+@pytest.mark.slow
 def test_authors_whose_rows_lie_side_by_side_are_no_change():
     """Each author's rows fit alike, so a run warns wrongly with probability 1 % at most."""
     wrong = 0

@@ -278,6 +278,7 @@ class TestNewTexts:
         assert not [name for name in metrics if "_new" in name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, pytest.param(5, marks=pytest.mark.slow)])
 def test_guesses_that_know_nothing_seldom_beat_the_constant(make_corpus, classes):
     """Exactly balanced classes: whichever is frequent in train is rare in test.

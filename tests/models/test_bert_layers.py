@@ -211,6 +211,7 @@ class TestFrozenLayers:
         layers = {name.split(".")[2] for name, value in encoder.model.named_parameters() if value.grad is not None}
         assert layers == {"1"}
 
+    @pytest.mark.slow
     def test_words_hidden_while_training_leave_the_layers_in_training_mode(self, tiny_bert, reviews, monkeypatch):
         """Words are hidden anew in every epoch, and the texts are prepared again."""
         training, first_tokens = [], BertLayers.first_tokens

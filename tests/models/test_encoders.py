@@ -187,6 +187,7 @@ class TestEncoder:
 
 
 class TestSentenceEncoder:
+    @pytest.mark.slow
     def test_documents_have_length_1_and_the_encoder_stays(self, tiny_bert, reviews, tmp_path):
         victim = SentenceEncoder(checkpoint=str(tiny_bert), precision="float32")
         fitted = victim.fit(reviews.only("train", "dev"), 0)

@@ -143,11 +143,13 @@ class TestLateNoise:
         expected = sum((0.5 * 0.8 * (1 + step % 3)) ** 2 for step in range(self.STEPS))
         assert np.abs(late[:, -2:].var(0) / expected - 1).max() < 5 * math.sqrt(2 / self.RUNS)
 
+    @pytest.mark.slow
     def test_noise_that_is_never_drawn_is_detected(self, eager):
         _, covariances, least = self.differences(eager, self.sample(10**6, eager=False, flushed=False))
         assert covariances > 20
         assert least < 1e-9
 
+    @pytest.mark.slow
     def test_a_tenth_less_noise_is_detected(self, eager):
         _, covariances, _ = self.differences(eager, self.sample(10**6, eager=False, deviation=0.72))
         assert covariances > 5.5

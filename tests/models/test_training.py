@@ -135,6 +135,7 @@ def subnormals_of(optimiser):
 class TestSubnormals:
     """Inputs of large scale kill units, and Adam's moments of their weights decay to subnormal numbers."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("trainer", "clean"), [(plain, False), (train, True)])
     def test_of_dead_units(self, trainer, clean):
         torch.manual_seed(0)

@@ -126,6 +126,7 @@ class TestWordsOfOneUnit:
         """Lower the largest number of words of a unit, so that one unit can reach it."""
         monkeypatch.setattr(vocabulary, "MAX_WORDS_PER_UNIT", self.WORDS)
 
+    @pytest.mark.slow
     def test_as_many_words_as_a_unit_may_have(self, few_words):
         """Each counts 1 / sqrt(20); the probability that any is kept follows from independent normal tails."""
         beyond = (threshold(self.NOISE, self.FAILURE) - self.WORDS**-0.5) / self.NOISE
@@ -134,6 +135,7 @@ class TestWordsOfOneUnit:
         share = self.share([f"word{i}" for i in range(self.WORDS)])
         assert abs(share - expected) < 4 * math.sqrt(expected * (1 - expected) / self.RUNS)
 
+    @pytest.mark.slow
     def test_one_word_that_counts_one(self, few_words):
         expected = self.FAILURE / self.WORDS
         assert abs(self.share(["word"]) - expected) < 4 * math.sqrt(expected / self.RUNS)
@@ -143,6 +145,7 @@ class TestWordsOfOneUnit:
         passing = stats.norm.sf(threshold(noise, 1e-6), loc=1.0, scale=noise)
         assert passing == pytest.approx(1e-6 / vocabulary.MAX_WORDS_PER_UNIT, rel=1e-6)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("broken", [lambda noise, p: 1.0, lambda noise, p: 1 + noise * stats.norm.isf(p)])
     def test_a_threshold_that_is_too_low_is_detected(self, few_words, monkeypatch, broken):
         """One has no margin, the other ignores how many words a unit may have."""

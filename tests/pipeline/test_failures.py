@@ -109,6 +109,7 @@ DEFECTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", DEFECTS)
 def test_a_defect_fails_its_cells_alone_until_it_is_mended(case, bench, run):
     source, replacement, reason = DEFECTS[case]
@@ -134,6 +135,7 @@ def test_a_defect_fails_its_cells_alone_until_it_is_mended(case, bench, run):
     assert kind == "victims" or scores[0] == scores[1]
 
 
+@pytest.mark.slow
 def test_a_plugin_that_ends_its_process_fails_its_cells(bench, run):
     fit = bench.plugin("hashed", "other", before(FIT, "raise SystemExit(0)"))
     attack = bench.plugin("ridge", "third", before(SOLVE, "raise SystemExit(4)"))
@@ -148,6 +150,7 @@ def status_by_dataset(bench):
     return pd.read_csv(bench.run / "leaderboard.csv", index_col="dataset")["status"].to_dict()
 
 
+@pytest.mark.slow
 def test_a_plugin_that_cannot_be_identified_fails_its_cells(bench, run):
     path = bench.plugin("letters", "other", ('        return "letters-1"', '        raise OSError("no such shelf")'))
     assert run(datasets=["other", "letters"])[0] == 1
@@ -155,7 +158,7 @@ def test_a_plugin_that_cannot_be_identified_fails_its_cells(bench, run):
     assert status_by_dataset(bench) == {"letters": "ok", "other": reason}
 
 
-@pytest.mark.parametrize("error", ["SystemExit(3)", 'OSError("boom")'])
+@pytest.mark.parametrize("error", [pytest.param("SystemExit(3)", marks=pytest.mark.slow), 'OSError("boom")'])
 def test_a_dataset_that_cannot_be_loaded_fails_its_cells_alone(error, bench, run):
     path = bench.plugin("letters", "other", before("        rng = stream(", f"raise {error}"))
     auxiliary = [{"letters": {"auxiliary": choice}} for choice in ("other", {"letters": {"size": 60}})]
@@ -178,9 +181,13 @@ def with_coverage(bench, answer):
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ('{"attack_score": 0.0}', "TypeError"),
+        pytest.param('{"attack_score": 0.0}', "TypeError", marks=pytest.mark.slow),
         ("Coverage(attack_score=0.0)", "unexpected keyword argument 'attack_score'"),
-        ("Coverage(cut=1.5)", "coverage: cut_texts=1.5 is not allowed: a share of texts, from 0 to 1"),
+        pytest.param(
+            "Coverage(cut=1.5)",
+            "coverage: cut_texts=1.5 is not allowed: a share of texts, from 0 to 1",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_victim_cannot_set_a_score_by_its_coverage(answer, reason, bench, run):
@@ -191,6 +198,7 @@ def test_a_victim_cannot_set_a_score_by_its_coverage(answer, reason, bench, run)
     assert status["hashed", "ridge"] == "ok"
 
 
+@pytest.mark.slow
 def test_coverage_is_in_the_cells_table(bench, run):
     with_coverage(bench, "Coverage(cut=0.25)")
     assert run(victims=["other"])[0] == 0
@@ -199,6 +207,7 @@ def test_coverage_is_in_the_cells_table(bench, run):
     assert cells[cells["metric"] == "unknown_texts"].empty
 
 
+@pytest.mark.slow
 def test_an_attack_that_knows_the_order_of_the_texts_learns_nothing_from_it(bench, run):
     """The secret depends on the row's number alone. An attack that guesses by the position is at chance."""
     thirds = '{name: frame[i::3] for i, name in enumerate(("train", "dev", "test"))}'
@@ -211,6 +220,7 @@ def test_an_attack_that_knows_the_order_of_the_texts_learns_nothing_from_it(benc
     assert 0.3 < score < 0.7  # 100 texts: 0.5 +- 4 standard deviations
 
 
+@pytest.mark.slow
 def test_a_failure_with_a_cause_outside_is_tried_again(bench, run):
     needed = bench.folder / "needed.txt"
     bench.plugin("hashed", "other", before(FIT, f"open({str(needed)!r}).read()"))
@@ -221,6 +231,7 @@ def test_a_failure_with_a_cause_outside_is_tried_again(bench, run):
     assert not list(bench.run.glob("cells/*/failure.json"))
 
 
+@pytest.mark.slow
 def test_a_broken_plugin_fails_only_its_cells(bench, run, command_line):
     bench.plugin("hashed", "other", ("@victim\n", "@victim(\n"))
     _, listed, _ = command_line("list", "victims", "--plugin", bench.files[-1])

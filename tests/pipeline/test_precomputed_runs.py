@@ -37,6 +37,7 @@ def run(bench, command_line):
     return run
 
 
+@pytest.mark.slow
 def test_vectors_in_random_order_are_reported_with_their_score(run, rows):
     frame, vectors = rows
     frame["part"] = np.resize(["train", "train", "dev", "test"], ROWS)
@@ -48,6 +49,7 @@ def test_vectors_in_random_order_are_reported_with_their_score(run, rows):
     assert "the vectors and the rows of the table do not belong together" in out
 
 
+@pytest.mark.slow
 def test_a_limit_is_not_kept_by_vectors_that_seem_not_to_belong_to_their_rows(run, rows):
     frame, vectors = rows
     limit = ("--at-most", "attack_score=1")

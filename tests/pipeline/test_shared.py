@@ -76,6 +76,7 @@ def suite(last_layer):
     }
 
 
+@pytest.mark.slow
 def test_every_text_passes_frozen_layers_once(suite, passes, tmp_path):
     """No victim, seed or attack repeats a pass, nor does the next run, but for a few texts in another order."""
     leakboard.run(suite, out=tmp_path)
@@ -89,6 +90,7 @@ def test_every_text_passes_frozen_layers_once(suite, passes, tmp_path):
     assert passes["upper"] - before["upper"] == Counter()  # attacks share the vectors that a mechanism is given
 
 
+@pytest.mark.slow
 def test_states_of_randomly_hidden_texts_are_not_kept(suite, last_layer, passes, tmp_path):
     hiding = {"encoder": last_layer, "training": "standard", "epsilon": 1, "mu": 0.9}
     leakboard.run({**suite, "victims": [{"dpnr": hiding}], "seeds": [0]}, out=tmp_path)
@@ -108,6 +110,7 @@ def test_sharing_changes_no_number(suite, passes, tmp_path, monkeypatch):
     assert alone.equals(shared)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seeds", "models"), [([0], 2), ([0, 1], 4)])
 def test_attacks_that_train_the_same_model_share_it(seeds, models, monkeypatch, tmp_path):
     """Each seed has one model of the victim and one of the attacker. The two attacks differ only in their search."""
@@ -132,6 +135,7 @@ def test_attacks_that_train_the_same_model_share_it(seeds, models, monkeypatch, 
     assert len(fitted) == models
 
 
+@pytest.mark.slow
 def test_models_of_attacks_with_other_texts_are_not_shared(tmp_path):
     """A membership attack leaves its candidates out of its own texts, and its options choose the candidates."""
     units = (("document", 40), ("user", 10))
@@ -145,6 +149,7 @@ def test_models_of_attacks_with_other_texts_are_not_shared(tmp_path):
     assert sorted(together["attack_score"]) == sorted(again["attack_score"]) == expected
 
 
+@pytest.mark.slow
 def test_force_makes_shared_artefacts_anew(suite, tmp_path):
     """Code, libraries or the device may have changed without another revision."""
     suite |= {"victims": suite["victims"][1:2], "seeds": [0]}

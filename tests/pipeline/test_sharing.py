@@ -65,6 +65,7 @@ def test_other_conditions_and_force_compute_anew(more, changes, first, run):
     assert len(computed(first)) == 2
 
 
+@pytest.mark.slow
 def test_force_computes_published_results_anew(first, run):
     run(first, command="publish")
     for path in first.results():

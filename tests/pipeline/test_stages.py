@@ -41,6 +41,7 @@ def test_neighbours_are_compared_with_those_of_the_gold_words(record):
     assert "gold_queries" in {metric["name"] for metric in scored["metrics"]}
 
 
+@pytest.mark.slow
 def test_the_subject_of_an_audit_is_noted(record):
     audit = {"dp_audit": {"pairs": "corners", "budget": 100_000}}
     victim = {"mechanism": {"name": "laplace", "epsilon": 1.0}}

@@ -2,14 +2,17 @@
 
 import pytest
 from made_records import record, with_metrics
+from marks import with_slow
 
 from leakboard.metrics.measures import Metric
 from leakboard.site.content import make_board, read_board
 from leakboard.site.readme import HEAD, board_markdown, write_readme
 from leakboard.suite.suites import find_suite, suite_names
 
+LARGE = ("defences", "dp_word_vectors", "dpnr", "mechanisms", "noise_training")
 
-@pytest.mark.parametrize("name", suite_names())
+
+@pytest.mark.parametrize("name", with_slow(suite_names(), *LARGE))
 def test_the_published_page_follows_from_the_records(name):
     text = (find_suite(name).parent / "README.md").read_text("utf-8")
     assert text == board_markdown(read_board(name))

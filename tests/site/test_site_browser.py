@@ -48,6 +48,7 @@ def test_a_click_on_a_column_sorts_by_it(opened):
     assert column(page, "task accuracy") == sorted(before, reverse=True)
 
 
+@pytest.mark.slow
 def test_missing_and_infinite_numbers_are_sorted_last(shared):
     page = shared(BOARD)
     page.locator(".view:not([hidden]) th", has_text="proved").get_by_role("button").click()
@@ -62,6 +63,7 @@ def test_missing_and_infinite_numbers_are_sorted_last(shared):
     assert proved[count:] == sorted(proved[count:], reverse=True)
 
 
+@pytest.mark.slow
 def test_a_chosen_view_has_an_address(shared, opened):
     page = shared(BOARD)
     page.locator("#view-picker").select_option("view-2")
@@ -81,6 +83,7 @@ def test_the_filter_leaves_the_rows_that_match(shared):
     assert rows.count() == 14
 
 
+@pytest.mark.slow
 def test_a_deep_link_shows_its_row_in_another_view(opened, site):
     text = (site / BOARD).read_text()
     anchor = re.findall(r'<tr id="(victim-[^"]*-[23])"', text)[-1]
@@ -91,6 +94,7 @@ def test_a_deep_link_shows_its_row_in_another_view(opened, site):
     assert page.locator(".view:not([hidden])").count() == 1
 
 
+@pytest.mark.slow
 def test_a_point_of_the_chart_shows_and_links_its_victim(opened):
     page = opened(BOARD)
     point = page.locator(".view:not([hidden]) .scatterlayer .points path").first
@@ -120,6 +124,7 @@ def test_csv_and_json_are_downloaded_with_the_same_rows(shared):
     assert not any(cell.startswith(("=", "+", "@")) for row in rows for cell in row.values())
 
 
+@pytest.mark.slow
 def test_the_page_chooses_the_same_defence_as_python(opened):
     page = opened(BOARD)
     for number, view in enumerate(views(read_board("demo")), start=1):
@@ -177,6 +182,7 @@ def test_no_page_is_wider_than_a_narrow_screen(shared, site):
             wait_until_it_fits(page, width)
 
 
+@pytest.mark.slow
 def test_the_first_tab_stop_skips_to_the_content_and_is_visible(opened):
     page = opened("index.html")
     page.keyboard.press("Tab")
@@ -186,6 +192,7 @@ def test_the_first_tab_stop_skips_to_the_content_and_is_visible(opened):
     assert page.evaluate("document.activeElement.id") == "main"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "kinds"), [("light", (0, 1, 3, 5)), ("dark", (1,))])
 def test_axe_finds_nothing_serious(shared, site, scheme, kinds):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
@@ -215,6 +222,7 @@ def test_hostile_names_stay_text(shared, opened):
     assert opened(f"boards/made/{slug(SCRIPT)}.html").locator("h1").inner_text() == SCRIPT
 
 
+@pytest.mark.slow
 def test_a_single_page_holds_the_whole_board(opened, site):
     assert (site / "alone.html").stat().st_size < 3 * 2**20
     page = opened("alone.html")

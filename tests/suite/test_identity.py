@@ -161,6 +161,7 @@ class TestThreads:
         assert changed(of_victim, of_suite) == ["key"]  # the attack has one thread, and two
         assert changed(declared(jobs, victim=2, attack=2, threads=2), of_suite) == []
 
+    @pytest.mark.slow
     def test_each_choice_of_threads_in_force_has_a_key_of_its_own(self, jobs, declared):
         keys = {
             (threads, victim or threads, attack or threads, declared(jobs, victim, attack, threads=threads)["key"])

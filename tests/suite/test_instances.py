@@ -111,6 +111,7 @@ class TestOfThisProcess:
     def files(self):
         return Bench.plugins[:2]
 
+    @pytest.mark.slow
     def test_a_class_without_a_file_runs_and_is_never_taken_over(self, notebook, tmp_path, files):
         reports = [leakboard.run(self.suite(notebook(penalty=2.0)), out=tmp_path, plugins=files) for _ in range(2)]
         assert reports[0].suite["attacks"] == [{"ridge": {"penalty": 2.0}}]

@@ -103,6 +103,7 @@ def test_what_cannot_meet_is_skipped_with_its_reason(bench, command_line):
     assert row["status"] in ("ok", LOST)
 
 
+@pytest.mark.slow
 def test_attacks_with_nothing_left_to_ask_are_skipped(bench, command_line):
     """The attacker knows all three published words, and they are too few for canaries."""
     (bench.folder / "words.txt").write_text("the\nwas\nand\n", encoding="utf-8")
@@ -210,6 +211,7 @@ class TestResuming:
         assert not unfinished.exists()
         assert self.fitted(folders, job) == self.fitted(whole, job)
 
+    @pytest.mark.slow
     def test_force_starts_anew(self, bench):
         job, folders = self.planned(bench)
         unfinished = Stages(job, folders, print, job.needs).unfinished

@@ -185,6 +185,7 @@ def test_a_missing_file_of_a_table_is_one_line(bench, command_line):
     expect_one_line(command_line(*bench.arguments("run")), path, ["datasets: table", str(missing), "no such file"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "place", "parts"),
     [(None, "tiny.yaml", WRONG["unknown option"][1]), (["run", "dmo"], "no suite 'dmo'", ["did you mean 'demo'?"])],

@@ -81,6 +81,7 @@ class TestCandidates:
         without_users = draw(make_corpus(splits, []), "pair")
         assert set(without_users.authors) == {"train a b", "train c d", "test a b", "test c d"}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("regime", get_args(AuxiliaryRegime))
     def test_the_number_of_a_users_texts_does_not_reveal_membership(self, regime):
         """The victim has a share of each member's texts, and a candidate it never saw has an equal share."""

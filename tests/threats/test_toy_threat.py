@@ -101,6 +101,7 @@ def lengths(bench, monkeypatch):
     return bench
 
 
+@pytest.mark.slow
 def test_a_new_threat_is_in_every_table_sentence_page_and_gate(lengths, output_of):
     out = output_of(*lengths.arguments("run", "--at-most", "words_off=0.001"), status=3)
     rows = pd.read_csv(lengths.run / "leaderboard.csv").set_index("attack")

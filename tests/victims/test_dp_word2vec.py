@@ -74,7 +74,10 @@ class TestLearning:
         same, cosines = np.equal.outer(*[[word[0] == "a" for word in fitted.vocabulary]] * 2), unit @ unit.T
         return cosines[same & ~np.eye(len(same), dtype=bool)].mean() - cosines[~same].mean()
 
-    @pytest.mark.parametrize(("unit", "expected_batch_size"), [("user", 20), ("document", 32), ("pair", 64)])
+    @pytest.mark.parametrize(
+        ("unit", "expected_batch_size"),
+        [pytest.param("user", 20, marks=pytest.mark.slow), ("document", 32), ("pair", 64)],
+    )
     def test_without_noise_it_learns_and_claims_nothing(self, planted, unit, expected_batch_size):
         options = {"unit": unit, "expected_batch_size": expected_batch_size, "vector_size": 8, "vocabulary": "exact"}
         options["learning_rate"] = 1 / expected_batch_size
@@ -121,6 +124,7 @@ class TestSaved:
         with pytest.raises(RequestError, match="published_step: 15 was not reached"):
             late.load(tmp_path)
 
+    @pytest.mark.slow
     def test_a_training_for_one_checkpoint_gives_its_table(self, few_reviews, listed):
         """Shadow models of the recipe, and audits by canaries, train for one checkpoint."""
         options = listed | {"checkpoints": (5, 10), "steps": STEPS}

@@ -86,7 +86,12 @@ class TestPaperAccounting:
         assert claim.proved == math.inf
 
     @pytest.mark.parametrize(
-        ("budgets", "steps", "kept"), [((0.2, 0.4), STEPS, False), ((0.5, 50.0), STEPS, False), ((0.5,), 3, True)]
+        ("budgets", "steps", "kept"),
+        [
+            pytest.param((0.2, 0.4), STEPS, False, marks=pytest.mark.slow),
+            pytest.param((0.5, 50.0), STEPS, False, marks=pytest.mark.slow),
+            ((0.5,), 3, True),
+        ],
     )
     def test_every_budget_must_be_kept(self, accounting, few_reviews, budgets, steps, kept):
         """No user leaves in so few steps. All lose the cost of sampled steps, which only the large budgets allow."""
@@ -98,6 +103,7 @@ class TestPaperAccounting:
         listed = claim.details.rpartition("by budget: ")[2]
         assert listed == ", ".join(f"{budget:g}: {sampled:.3g}" for budget in budgets)
 
+    @pytest.mark.slow
     def test_users_who_are_not_counted_do_not_pay_for_counting(self, accounting):
         """Poor users lose the cost of few visits, so every budget is kept."""
         counting = TrainingBudget(30.0, 0.1, DELTA, 2.0).epsilon(0)
@@ -115,6 +121,7 @@ class TestPaperAccounting:
         assert claim.details.endswith("of 31 budgets")
         assert claim.proved == math.inf
 
+    @pytest.mark.slow
     def test_users_who_leave_soon_lose_the_cost_of_their_visits(self, accounting, few_reviews):
         """All users are in every batch; each visit is a whole release and is charged a share of 1/13."""
         planned = plan(accounting(budgets=(0.05,), expected_batch_size=13, steps=60), few_reviews, 0)

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -10,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 from leakboard.victims.adversarial import Adversarial, fit_eraser
 
 
+@pytest.mark.slow
 def test_a_linear_attacker_only_learns_the_majority(corpus):
     encoder = {"lstm": {"dimension": 16, "epochs": 6, "batch_size": 8, "learning_rate": 0.01}}
     fitted = Adversarial(method="erasure", encoder=encoder).fit(corpus, 0)

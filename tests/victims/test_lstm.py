@@ -103,6 +103,7 @@ class TestVictim:
         vectors = fitted.publish_documents(corpus.texts("dev"), RNG)
         assert np.mean(fitted.predict(vectors) != corpus.column("dev", "label")) == min(histories[0])
 
+    @pytest.mark.slow
     def test_of_several_dimensions_the_one_of_best_dev_accuracy_is_kept(self, corpus, tmp_path):
         options, texts = {"epochs": 12, "batch_size": 8, "learning_rate": 0.01}, corpus.texts("dev")
         single = {size: Lstm(dimension=size, **options).fit(corpus, 0) for size in (2, 16)}

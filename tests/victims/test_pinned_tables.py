@@ -5,6 +5,7 @@ Vectors are compared to four digits, since another processor adds in another ord
 
 import numpy as np
 import pytest
+from marks import with_slow
 
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.victims._private_word2vec.private_training import stream_names
@@ -50,7 +51,7 @@ def reviews():
     return GeneratedReviews(users=20, texts_per_user=3).load().only("train", "dev")
 
 
-@pytest.mark.parametrize("name", PINNED)
+@pytest.mark.parametrize("name", with_slow(PINNED, "pairs"))
 def test_tables_and_claims_are_those_that_were_published(reviews, name):
     victim, (words, first, total, epsilon) = PINNED[name]
     fitted = victim.fit(reviews, 7)

@@ -9,6 +9,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from marks import with_slow
 from user_texts import corpus_of
 
 from leakboard.models.skip_gram import vocabulary
@@ -86,6 +87,7 @@ def most_visits(sampler, steps):
 
 @pytest.mark.parametrize("unit", UNITS)
 class TestPlan:
+    @pytest.mark.slow
     def test_given_noise_is_trained_with_and_claimed(self, options, corpus, rows, unit):
         planned = plan(options(unit), corpus, 0)
         training, units = planned.training, len(pairs_by_unit(rows, unit))
@@ -98,7 +100,7 @@ class TestPlan:
         assert claim.proved == pytest.approx(paid(training).epsilon(STEPS, "pld"), rel=1e-9)
         assert claim.epsilon >= claim.proved > 0.2
 
-    @pytest.mark.parametrize("counting", [None, COUNTING])
+    @pytest.mark.parametrize("counting", [None, pytest.param(COUNTING, marks=pytest.mark.slow)])
     def test_the_noise_for_a_target_reaches_it(self, options, corpus, rows, unit, counting):
         size = 2 if unit == "document" and not counting else ALL  # noise for a sample takes seconds to find
         changed = {"vocabulary": "noisy"} if counting else {}
@@ -308,7 +310,7 @@ class TestNeighbours:
 
         return make
 
-    @pytest.mark.parametrize("case", CASES)
+    @pytest.mark.parametrize("case", with_slow(CASES, "document", "user", "user, published"))
     def test_the_bound_is_below_the_proof_but_above_a_quarter_of_it(self, trial, case):
         assert 0.25 * trial(case).proved < trial(case).bound(1500) <= trial(case).proved
 
@@ -322,6 +324,7 @@ class TestNeighbours:
         tried = trial(case)
         assert tried.bound(200, clipping_norm=3 * tried.training.descent.clipping_norm) > tried.proved
 
+    @pytest.mark.slow
     def test_twice_the_probability_is_detected(self, trial):
         tried = trial("document")
         sampler = tried.training.sampler

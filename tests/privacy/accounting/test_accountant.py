@@ -26,7 +26,7 @@ def test_rdp_is_an_upper_bound_of_pld(rate):
 class TestSubsampling:
     """A record takes part with probability q: one release has the divergence of a mixture."""
 
-    @pytest.mark.parametrize("rate", [0.01, 0.2])
+    @pytest.mark.parametrize("rate", [0.01, pytest.param(0.2, marks=pytest.mark.slow)])
     def test_one_sampled_release_by_integration(self, rate):
         """delta(e) = sup over both directions of E[(1 - e**e / L)+], where L = 1 - q + q exp(x - 1/2), x the output."""
         e = 0.05
@@ -41,6 +41,7 @@ class TestSubsampling:
             removed = special.ndtr(below) - math.exp(e) * mixed
         assert epsilon_at(gaussian_releases(1.0, 1, rate), max(added, removed)) == pytest.approx(e, abs=2e-3)
 
+    @pytest.mark.slow
     def test_sampling_costs_less(self):
         whole, sampled = (epsilon_at(gaussian_releases(3.73, 100, rate), 1e-5) for rate in (1.0, 0.01))
         assert sampled < whole / 10

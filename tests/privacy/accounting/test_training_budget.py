@@ -99,6 +99,7 @@ def test_a_counted_vocabulary_uses_a_share_of_delta(method, tolerance):
 
 
 class TestCalibration:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("vocabulary_noise", "target"), [(None, 0.7), (8.0, 2.0)])
     def test_the_target_is_met_and_less_noise_misses_it(self, vocabulary_noise, target):
         calibrated = TrainingBudget(1.0, 0.02, 1e-4, vocabulary_noise).calibrated(target, 30)

@@ -99,6 +99,7 @@ class TestPower:
     def test_adept_grows_with_the_dimensions(self, dimensions):
         assert audit(AdeptSensitivity(0.5), corners(dimensions), rng(), draws_per_input=20_000).epsilon > 2 * 0.5
 
+    @pytest.mark.slow
     def test_gaussian_noise_of_half_the_scale_is_caught(self):
         class Half(Gaussian):
             @property
@@ -135,6 +136,7 @@ class TestPower:
 
         assert audit(Atoms(1.0), corners(1), rng(), 2 * DRAWS).epsilon > 7
 
+    @pytest.mark.slow
     def test_all_digits_catch_the_floating_point_of_a_textbook_release(self):
         """And not of a discrete one."""
         textbook = Laplace(epsilon=1.0, sensitivity=2.0)

@@ -67,6 +67,7 @@ class TestCoins:
         else:
             assert stats.binom(right + wrong, 0.5).sf(right - 1) >= 0.05
 
+    @pytest.mark.slow
     def test_the_best_of_many_events_needs_fresh_draws(self):
         rng, n, alarms = np.random.default_rng(12), 300, 0
         for _ in range(200):
@@ -109,7 +110,7 @@ class TestTrials:
         assert abs(coins.mean() - 0.5) < 4 * 0.5 / math.sqrt(600_000)
         assert abs(np.mean(coins[1:] == coins[:-1]) - 0.5) < 4 * 0.5 / math.sqrt(600_000)
 
-    @pytest.mark.parametrize("wanted", [trials.WANTED_CALLS, trials.MIN_CALLS])
+    @pytest.mark.parametrize("wanted", [pytest.param(trials.WANTED_CALLS, marks=pytest.mark.slow), trials.MIN_CALLS])
     def test_rows_are_of_many_calls(self, wanted, monkeypatch):
         """Each row of a call with shared noise is sound by itself, so it proves at most epsilon.
 

@@ -152,6 +152,7 @@ class TestThresholds:
         assert np.mean(np.array(promises) > 0.3) < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_scores_of_the_largest_numbers_are_finite():
     first, second = (

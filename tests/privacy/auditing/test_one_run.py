@@ -174,6 +174,7 @@ class TestGuess:
 class TestAudit:
     """Bounds for a known epsilon: valid, not empty, and large if everything leaks."""
 
+    @pytest.mark.slow
     def test_randomised_response(self):
         generator, epsilon = rng(1), 1.0
         bounds = [audit_scores(*randomised_response(1000, epsilon, generator), delta=0.0) for _ in range(RUNS)]

@@ -100,6 +100,7 @@ def test_an_audit_ends_early_only_if_the_claim_is_refuted(control, ends_early):
     assert numbers < 100_000 if ends_early else numbers == 400_000 + learned
 
 
+@pytest.mark.slow
 def test_more_draws_prove_more():
     """Two releases averaged in four dimensions: not caught by few draws, caught by more."""
     few, more = (audit(Averaged(1.0), corners(4)[:1], rng(), budget=budget).epsilon for budget in (20_000, 1_000_000))

@@ -193,11 +193,11 @@ class TestProofs:
     @pytest.mark.parametrize(
         ("release", "broken"),
         [
-            (CubeRelease(8, 2.0), True),
-            (CubeRelease(8, 2.0, sampling="shared"), True),
-            (CubeRelease(8, 2.0, "gaussian", delta=1e-3), True),
-            (CubeRelease(8, 2.0, calibration="l1"), False),
-            (CubeRelease(8, 2.0, "discrete_laplace", "l1"), False),
+            pytest.param(CubeRelease(8, 2.0), True, marks=pytest.mark.slow),
+            pytest.param(CubeRelease(8, 2.0, sampling="shared"), True, marks=pytest.mark.slow),
+            pytest.param(CubeRelease(8, 2.0, "gaussian", delta=1e-3), True, marks=pytest.mark.slow),
+            pytest.param(CubeRelease(8, 2.0, calibration="l1"), False, marks=pytest.mark.slow),
+            pytest.param(CubeRelease(8, 2.0, "discrete_laplace", "l1"), False, marks=pytest.mark.slow),
             (CubeRelease(8, 2.0, "gaussian", "l2", delta=1e-3), False),
         ],
     )
@@ -210,6 +210,7 @@ class TestProofs:
 class TestHiddenWord:
     """A release of two neighbours under word dropout."""
 
+    @pytest.mark.slow
     def test_it_attains_the_theorem(self):
         inner = CubeRelease(2, 2.0, calibration="l1")
         hidden = HiddenWordRelease(inner, 0.5)

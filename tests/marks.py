@@ -1,0 +1,9 @@
+"""Mark cases of a test as slow."""
+
+import pytest
+
+
+def with_slow(cases, *slow):
+    """Return the cases of a test; those that are named after them are run by ``make test-all`` alone."""
+    assert {*slow} <= {*cases}
+    return [pytest.param(case, marks=pytest.mark.slow) if case in slow else case for case in cases]
