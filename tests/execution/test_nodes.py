@@ -124,6 +124,7 @@ def test_a_task_beyond_its_timeout_fails_on_ray_too(cluster):
     assert failures(outcomes) == {"slow": "TimeoutError: took longer than timeout=1 s"}
 
 
+@pytest.mark.slow
 def test_more_threads_than_any_node_has_are_refused(cluster):
     with pytest.raises(RequestError, match="threads: 2 is not allowed: no node has more than 1 cores"):
         run_all(Ray(cluster.address), [Task("wide", answer, (1,), threads=2)])

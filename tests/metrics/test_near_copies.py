@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from marks import with_slow
 from scipy import stats
 
 import leakboard
@@ -24,7 +25,7 @@ def chunks(dimensions, noise, documents=300, each=10):
 
 
 @pytest.mark.parametrize("dimensions", [16, 64, 384])
-@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("scale", with_slow([1e-30, 1.0, 1e30], 1.0))
 def test_chunks_of_one_document_are_copies(dimensions, scale):
     assert share(scale * (chunks(dimensions, 0.1) + 7)) == 1
 
@@ -47,7 +48,7 @@ def test_the_share_is_that_of_the_copied_vectors(count):
     assert share(vectors) == pytest.approx(count / 300)
 
 
-@pytest.mark.parametrize("dimensions", [1, 2, 5, 64])
+@pytest.mark.parametrize("dimensions", with_slow([1, 2, 5, 64], 2, 5))
 def test_vectors_that_are_near_in_few_dimensions_are_no_copies(dimensions):
     """A thousandth is expected by construction, of 600 vectors."""
     vectors = np.random.default_rng(2).standard_normal((3000, dimensions))

@@ -33,6 +33,7 @@ def test_philox_gives_the_known_answers_of_random123(counter, key, expected):
     assert " ".join(f"{int(word):08x}" for word in words) == expected
 
 
+@pytest.mark.slow
 def test_numbers_are_box_and_muller_in_double_precision():
     key, block = 0x0123456789ABCDEF, 5
     numbers, _ = draw(key, BLOCK, block)

@@ -146,6 +146,7 @@ def wait_until_it_fits(page, width):
     page.wait_for_function(f"document.documentElement.scrollWidth <= {width}", timeout=5_000)
 
 
+@pytest.mark.slow
 def test_colours_of_pages_and_open_charts_follow_the_system(shared):
     page = shared(BOARD)
     shades = {}

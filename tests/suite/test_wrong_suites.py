@@ -18,6 +18,7 @@ TOO_LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", TOO_LARGE)
 def test_a_suite_of_too_many_cells_is_one_line(case, bench, command_line):
     content, reason = TOO_LARGE[case]

@@ -100,7 +100,8 @@ class TestPlan:
         assert claim.proved == pytest.approx(paid(training).epsilon(STEPS, "pld"), rel=1e-9)
         assert claim.epsilon >= claim.proved > 0.2
 
-    @pytest.mark.parametrize("counting", [None, pytest.param(COUNTING, marks=pytest.mark.slow)])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("counting", [None, COUNTING])
     def test_the_noise_for_a_target_reaches_it(self, options, corpus, rows, unit, counting):
         size = 2 if unit == "document" and not counting else ALL  # noise for a sample takes seconds to find
         changed = {"vocabulary": "noisy"} if counting else {}
@@ -314,7 +315,7 @@ class TestNeighbours:
     def test_the_bound_is_below_the_proof_but_above_a_quarter_of_it(self, trial, case):
         assert 0.25 * trial(case).proved < trial(case).bound(1500) <= trial(case).proved
 
-    @pytest.mark.parametrize("case", CASES)
+    @pytest.mark.parametrize("case", with_slow(CASES, "document", "user, published"))
     def test_a_tenth_of_the_noise_is_detected(self, trial, case):
         tried = trial(case)
         assert tried.bound(200, deviation=tried.training.descent.deviation / 10) > tried.proved

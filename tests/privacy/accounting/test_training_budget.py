@@ -58,7 +58,7 @@ def test_pld_is_at_most_rdp_and_at_least_half_of_it(run):
 
 
 @pytest.mark.parametrize("vocabulary_noise", [None, 1.5])
-@pytest.mark.parametrize(("noise", "visits"), [(1.0, 1), (3.0, 1), (3.0, 7), (20.0, 100)])
+@pytest.mark.parametrize(("noise", "visits"), [(1.0, 1), (3.0, 7)])
 def test_known_visits_are_whole_gaussian_releases(vocabulary_noise, noise, visits):
     budget = TrainingBudget(noise, 0.01, 1e-4, vocabulary_noise)
     counting = [accountant.gaussian_releases(vocabulary_noise)] if vocabulary_noise else []

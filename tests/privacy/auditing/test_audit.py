@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from marks import with_slow
 from scipy import stats
 
 from leakboard.mechanism import MechanismDefaults
@@ -80,7 +81,7 @@ class TestPower:
     """Broken mechanisms are caught by few draws."""
 
     @pytest.mark.parametrize("control", BROKEN, ids=lambda control: control.__name__)
-    @pytest.mark.parametrize("epsilon", [0.5, 1.0])
+    @pytest.mark.parametrize("epsilon", with_slow([0.5, 1.0], 0.5))
     def test_every_broken_control_is_caught(self, control, epsilon):
         assert audit(control(epsilon), corners(2), rng(), DRAWS).epsilon > epsilon
 

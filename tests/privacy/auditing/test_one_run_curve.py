@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from marks import with_slow
 from scipy import optimize, special, stats
 
 from leakboard.privacy.auditing import one_run
@@ -93,7 +94,7 @@ class TestTheorem:
         assert bound == pytest.approx(largest_tail(m, r, v, PROFILE, every_set=False), rel=1e-6)
         assert bound >= largest_tail(m, r, v, PROFILE, every_set=True) - 1e-9
 
-    @pytest.mark.parametrize("guesses", [20, 12])
+    @pytest.mark.parametrize("guesses", with_slow([20, 12], 20))
     @pytest.mark.parametrize("mu", [0.3, 1.0, 2.5])
     def test_no_gaussian_mechanism_beats_it(self, mu, guesses):
         """Two releases: Gaussian noise on each coin, and one that sometimes shows coins well and else nothing.
