@@ -70,7 +70,7 @@ def of_calls(name, calls=FEW_CALLS, **options):
 class TestControls:
     """A small budget catches every mechanism with broken single rows, and no sound one."""
 
-    @pytest.mark.parametrize("name", with_slow(sorted(set(NAMES) - OF_CALLS), "gaussian", "random", "discrete_laplace"))
+    @pytest.mark.parametrize("name", with_slow(sorted(set(NAMES) - OF_CALLS), *SOUND - {"laplace"}))
     def test_in_two_dimensions(self, name):
         assert (bound_of(name) > 1.0) == (name not in SOUND)
 

@@ -66,6 +66,7 @@ def scored(read):
 
 
 class TestBagOfWords:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("hidden", "rate", "least"), [(None, 0.02, 0.98), pytest.param(64, 0.01, 0.9, marks=pytest.mark.slow)]
     )

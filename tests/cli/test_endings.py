@@ -33,10 +33,8 @@ def started(bench):
     process.kill()
 
 
-SLOWLY = [pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGINT, signal.SIGHUP)]
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, *SLOWLY])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_is_an_interruption(started, number):
     started.send_signal(number)
     _, error = started.communicate(timeout=30)

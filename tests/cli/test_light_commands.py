@@ -47,7 +47,7 @@ def called(command, hub):
     [
         ("--help", (*LIGHT, *ANYTHING)),
         ("run --help", (*LIGHT, *ANYTHING)),
-        ("list", LIGHT),
+        pytest.param("list", LIGHT, marks=pytest.mark.slow),
         pytest.param("list suites", LIGHT, marks=pytest.mark.slow),
         pytest.param("show victim dpnr", LIGHT, marks=pytest.mark.slow),
         pytest.param("show attack dp_audit", LIGHT, marks=pytest.mark.slow),

@@ -72,6 +72,7 @@ def test_a_chosen_view_has_an_address(shared, opened):
     assert opened(f"{BOARD}#view-2").locator(".view:not([hidden])").get_attribute("id") == "view-2"
 
 
+@pytest.mark.slow
 def test_the_filter_leaves_the_rows_that_match(shared):
     page = shared(MADE)
     rows = page.locator(".view:not([hidden]) tbody tr")
@@ -162,6 +163,7 @@ def test_colours_of_pages_and_open_charts_follow_the_system(shared):
     assert dark[0] < 150 < 500 < dark[1]
 
 
+@pytest.mark.slow
 def test_pages_print_in_dark_ink_and_fit_the_paper(shared):
     page = shared(BOARD)
     page.set_viewport_size({"width": 1000, "height": 900})

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from marks import with_slow
 
 from leakboard.errors import RequestError
 from leakboard.models.recipe import Defence
@@ -160,7 +161,7 @@ class TestTerms:
 
 class TestTraining:
     @pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: next(iter(encoder)))
-    @pytest.mark.parametrize("method", NAMES[:4])
+    @pytest.mark.parametrize("method", with_slow(NAMES[:4], *NAMES[2:4]))
     def test_without_weight_nothing_changes(self, corpus, method, encoder):
         plain = Adversarial(method=method, encoder=encoder).encoder.fit(corpus, 3)
         weightless = Adversarial(method=method, encoder=encoder, beta=0).fit(corpus, 3)

@@ -174,6 +174,7 @@ class TestCounting:
         monkeypatch.setattr(vocabulary, "counted", recorded)
         return calls
 
+    @pytest.mark.slow
     def test_the_claim_pays_for_the_noise_of_the_counts(self, options, corpus, rows, unit, calls):
         planned = plan(options(unit, vocabulary="noisy", expected_batch_size=ALL), corpus, 0)
         [(arguments, counted)] = calls
