@@ -124,6 +124,43 @@ METRICS: Mapping[str, MetricEntry] = {
         listed="",
         of="victim",
     ),
+    "task_f1_macro": MetricEntry(
+        "F1 of each task label, averaged over the labels of the test texts.", since="0.2.0", of="victim"
+    ),
+    "task_balanced_accuracy": MetricEntry(
+        "Task accuracy within each label, averaged over the labels of the test texts.", since="0.2.0", of="victim"
+    ),
+    "retrained_accuracy": MetricEntry(
+        "Task accuracy of a logistic regression that is trained on the published vectors of train.",
+        title="task accuracy, retrained",
+        since="0.2.0",
+        listed="",
+        of="victim",
+    ),
+    "retrained_f1_macro": MetricEntry("`task_f1_macro` of the retrained classifier.", since="0.2.0", of="victim"),
+    "retrained_balanced_accuracy": MetricEntry(
+        "`task_balanced_accuracy` of the retrained classifier.", since="0.2.0", of="victim"
+    ),
+    "retrained_calibration_error": MetricEntry(
+        "Expected calibration error of the retrained classifier, in 15 bins.", since="0.2.0", of="victim"
+    ),
+    "retrieval_recall@10": MetricEntry(
+        "Share of test texts among the ten nearest to a query of half of their words.",
+        title="recall of search",
+        since="0.2.0",
+        listed="",
+        of="victim",
+    ),
+    "retrieval_mrr@10": MetricEntry(
+        "1 / rank of the text that a query of half of its words must find; 0 beyond rank 10.",
+        since="0.2.0",
+        of="victim",
+    ),
+    "retrieval_ndcg@10": MetricEntry(
+        "1 / log2(1 + rank) of the text that a query of half of its words must find; 0 beyond rank 10.",
+        since="0.2.0",
+        of="victim",
+    ),
     "task_majority": MetricEntry(
         "Accuracy of always guessing the most frequent task label.",
         title="task accuracy of a constant guess",

@@ -42,6 +42,14 @@ class LinearClassifier:
         weights = weights / deviation[:, None]
         return cls(weights.astype(np.float32), (bias - mean @ weights).astype(np.float32), classes)
 
+    def probabilities(self, vectors: Floats, labels: int) -> Floats:
+        """Return the probability of each label, float32 (n, labels); 0 for labels that were not in training."""
+        import scipy
+
+        result = np.zeros((len(vectors), labels), np.float32)
+        result[:, self.classes] = scipy.special.softmax(vectors @ self.weights + self.bias, axis=1)
+        return result
+
     def predict(self, vectors: Floats) -> Integers:
         """Return the label of the highest score, int64 (n,)."""
         return self.classes[(vectors @ self.weights + self.bias).argmax(1)]

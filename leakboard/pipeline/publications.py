@@ -25,6 +25,7 @@ from leakboard.interfaces import (
     PublishedWords,
     Victim,
 )
+from leakboard.metrics.retrieval import half_texts, ranks_of
 from leakboard.models.classifier import LinearClassifier
 from leakboard.pipeline.repetition import find_faults
 from leakboard.randomness import Streams, seed_libraries, stream
@@ -63,33 +64,39 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
     seed_libraries(streams.seed_for("publish"))
     fitted = load()
     documents: dict[str, Floats] = {}
-    predicted = words = None
+    predicted = probabilities = ranks = words = None
     if "documents" in victim.publishes:
         for split in SPLITS:
             vectors = fitted.publish_documents(corpus.texts(split), streams.stream(f"publish {split}"))
             documents[split] = _checked(vectors, len(corpus.splits[split]), f"document vectors of {split}")
         if corpus.has_labels:
-            has_head = type(fitted).predict is not FittedVictim.predict
+            classifier = LinearClassifier.fit(documents["train"], corpus.column("train", "label"))
+            probabilities = classifier.probabilities(documents["test"], len(corpus.values("label")))
             # a victim could remember its texts and predict from them; a fresh copy and a random order prevent this
             order = streams.stream("predict").permutation(len(documents["test"]))
-            predicted = _predicted(load() if has_head else fitted, documents, corpus, order)
+            predicted = _predicted(load(), documents["test"], order)
+            predicted = probabilities.argmax(1) if predicted is None else predicted
+        if victim.encodes_texts and corpus.has_texts:
+            rows, queries = half_texts(corpus.texts("test"), streams.stream("queries"))
+            vectors = load().publish_documents(queries, streams.stream("publish queries"))
+            _checked(vectors, len(rows), "document vectors of half texts")
+            ranks = np.stack([rows, ranks_of(rows, vectors, documents["test"])], axis=1)
     if "words" in victim.publishes:
         words = fitted.publish_words(corpus.texts("test"), streams.stream("publish words"))
         _checked(words.vectors, len(words.words), "word vectors")
     claim, coverage = fitted.claim, fitted.coverage(corpus.texts("test"))
     publishes_vectors = not {"documents", "words"}.isdisjoint(victim.publishes)
     faults = find_faults(victim, load, corpus.texts("test"), streams) if publishes_vectors else ()
-    return Publications(documents, predicted, words, claim, coverage, faults)
+    return Publications(documents, predicted, words, claim, coverage, probabilities, ranks, faults)
 
 
-def _predicted(fitted: FittedVictim, documents: dict[str, Floats], corpus: Corpus, order: Integers) -> Integers:
-    labels = fitted.predict(documents["test"][order])
-    if labels is None:
-        classifier = LinearClassifier.fit(documents["train"], corpus.column("train", "label"))
-        labels = classifier.predict(documents["test"][order])
+def _predicted(fitted: FittedVictim, vectors: Floats, order: Integers) -> Integers | None:
+    """Return the labels of the victim's own classifier, int64 (n,), which sees the vectors in an order; None: none."""
+    if (labels := fitted.predict(vectors[order])) is None:
+        return None
     predicted = np.asarray(labels, dtype=np.int64)
-    if predicted.shape != (len(documents["test"]),):
-        raise ValueError(f"task labels: shape {predicted.shape}, expected ({len(documents['test'])},)")
+    if predicted.shape != (len(vectors),):
+        raise ValueError(f"task labels: shape {predicted.shape}, expected ({len(vectors)},)")
     return predicted[np.argsort(order)]
 
 
@@ -109,8 +116,9 @@ def save_publications(published: Publications, folder: Path) -> None:
     """Write publications into an empty folder, as NumPy and JSON files."""
     for split, vectors in published.documents.items():
         np.save(folder / f"{split}.npy", vectors)
-    if published.predicted is not None:
-        np.save(folder / "predicted.npy", published.predicted)
+    for name in ("predicted", "probabilities", "ranks"):
+        if (values := getattr(published, name)) is not None:
+            np.save(folder / f"{name}.npy", values)
     if published.words:
         np.save(folder / "words.npy", published.words.vectors)
         (folder / "words.json").write_text(json.dumps(published.words.words), encoding="utf-8")
@@ -138,4 +146,13 @@ def load_publications(folder: Path) -> Publications:
     about = json.loads((folder / "about.json").read_text("utf-8"))
     claim = claim_from_json(about["claim"])
     coverage = Coverage(**about["coverage"])
-    return Publications(documents, array("predicted"), words, claim, coverage, tuple(about.get("faults", ())))
+    return Publications(
+        documents,
+        array("predicted"),
+        words,
+        claim,
+        coverage,
+        array("probabilities"),
+        array("ranks"),
+        tuple(about.get("faults", ())),
+    )

@@ -6,10 +6,11 @@ import dataclasses
 from dataclasses import dataclass
 
 from leakboard.interfaces import Coverage, PublishedWords
-from leakboard.metrics.measures import Metric
+from leakboard.metrics.measures import Metric, authors
 from leakboard.metrics.near_copies import near_copy_metrics
 from leakboard.metrics.neighbours import QUERIES, neighbour_metrics
 from leakboard.metrics.regression import regression_metrics
+from leakboard.metrics.retrieval import retrieval_metrics
 from leakboard.metrics.row_match import row_match_metrics
 from leakboard.metrics.task import task_metrics
 from leakboard.threats.threat import VictimSide
@@ -36,7 +37,11 @@ class Gold:
 def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
     """Return the metrics of the published vectors that need no attack."""
     published = side.published
-    metrics = task_metrics(side.corpus, published.predicted)
+    metrics = task_metrics(side.corpus, published.predicted, published.probabilities)
+    if published.ranks is not None:
+        rows, ranks = published.ranks.T
+        units = authors(side.corpus, "test")
+        metrics += retrieval_metrics(ranks, None if units is None else units[rows])
     metrics += regression_metrics(side.corpus, published.documents)
     if published.documents and not side.victim.encodes_texts:
         metrics += row_match_metrics(side.corpus, published.documents)

@@ -10,11 +10,11 @@ CORPUS = 1
 FIT = 1
 """Seeds and texts of a victim's training."""
 
-PUBLISH = 1
+PUBLISH = 2
 """Random streams and order of publications."""
 
 TEXT_CLASSIFIERS = 1
 """Classifiers that are trained on the text itself."""
 
-UTILITY = 2
-"""Measures of every victim for any attack: its task, regressions, neighbours of words."""
+UTILITY = 3
+"""Measures of every victim for any attack: its task, search, regressions, neighbours of words."""

@@ -30,6 +30,12 @@ class Publications:
     claim: PrivacyClaim | None
     coverage: Coverage = field(default_factory=Coverage)
     """Coverage of the test texts."""
+    probabilities: Floats | None = None
+    """Probabilities of the task labels of test, float32 (n, labels), by a classifier trained on the published vectors
+    of train; None as for ``predicted``."""
+    ranks: Integers | None = None
+    """Row of a test text, and the text's rank if half of its words are published as a query, int64 (q, 2); None: the
+    vectors are not computed from texts."""
     faults: tuple[str, ...] = ()
     """Metrics of `leakboard.pipeline.victim_metrics` that say which promise the victim breaks."""
 

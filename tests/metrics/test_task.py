@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
-from leakboard.metrics.task import task_metrics
+from leakboard.metrics.task import calibration_error, task_metrics
 
 
 def by_name(metrics, name, group=None):
@@ -42,3 +42,44 @@ def test_without_predictions_only_shares_are_reported(make_corpus):
     corpus = make_corpus(splits, [("s", ("a", "b"), "attribute")])
     shares = [(m.name, m.group, m.value) for m in task_metrics(corpus, None)]
     assert shares == [("share", "a", 0.25), ("share", "b", 0.75)]
+
+
+def test_both_classifiers_are_scored_over_the_labels_of_test(make_corpus):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 60)
+    corpus = make_corpus({"train": {"label": [0, 1, 2]}, "dev": {"label": [1]}, "test": {"label": labels}}, [], "xyz")
+    probabilities = rng.dirichlet(np.ones(3), 60).astype(np.float32)
+    predicted = np.where(rng.random(60) < 0.8, labels, 1 - labels)
+    metrics = task_metrics(corpus, predicted, probabilities)
+    for name, answer in (("task", predicted), ("retrained", probabilities.argmax(1))):
+        kept = {"labels": [0, 1], "average": "macro"}  # no test text has the third label
+        assert by_name(metrics, f"{name}_accuracy").value == pytest.approx(accuracy_score(labels, answer))
+        assert by_name(metrics, f"{name}_f1_macro").value == pytest.approx(f1_score(labels, answer, **kept))
+        recalls = [np.mean(answer[labels == label] == label) for label in (0, 1)]
+        assert by_name(metrics, f"{name}_balanced_accuracy").value == pytest.approx(np.mean(recalls))
+    assert by_name(metrics, "task_balanced_accuracy").value == pytest.approx(balanced_accuracy_score(labels, predicted))
+
+
+def test_a_constant_answer_has_the_balanced_accuracy_of_chance(make_corpus):
+    labels = [0] * 97 + [1] * 3
+    corpus = make_corpus({name: {"label": labels} for name in ("train", "dev", "test")}, [])
+    metrics = task_metrics(corpus, np.zeros(100, np.int64))
+    assert by_name(metrics, "task_accuracy").value == 0.97
+    assert by_name(metrics, "task_balanced_accuracy").value == 0.5
+
+
+def test_calibration_error_by_hand():
+    # bins (.6, .667] and (.933, 1]: |2/3 - .65| of 3 texts, and |1/2 - .95| of 2 texts
+    probabilities = np.array([[0.65, 0.35]] * 3 + [[0.05, 0.95]] * 2, np.float32)
+    labels = np.array([0, 0, 1, 1, 0])
+    assert calibration_error(probabilities, labels) == pytest.approx((3 * (2 / 3 - 0.65) + 2 * 0.45) / 5, abs=1e-6)
+
+
+def test_right_probabilities_are_calibrated_and_too_sure_ones_are_not():
+    rng = np.random.default_rng(2)
+    first = rng.uniform(0.02, 0.98, 20_000)
+    labels = (rng.random(20_000) > first).astype(np.int64)
+    right = np.stack([first, 1 - first], axis=1).astype(np.float32)
+    assert calibration_error(right, labels) < 0.015  # 15 bins of about 1,300 texts each: 0.011 by chance
+    sure = np.where(right > 0.5, 0.99, 0.01).astype(np.float32)
+    assert calibration_error(sure, labels) > 0.2

@@ -57,7 +57,28 @@ def test_without_a_head_a_classifier_predicts_the_task_from_published_vectors(co
 def test_a_victims_head_predicts_and_changes_no_published_vector(corpus):
     published = publish(Lengths(), WithHead, corpus, STREAMS)
     assert published.predicted.tolist() == [1] * 20
+    assert published.probabilities.argmax(1).tolist() == corpus.column("test", "label").tolist()  # retrained
     assert (published.documents["test"][:, 1] == 1.0).all()
+
+
+def test_queries_are_published_and_find_their_texts(make_corpus):
+    class Words(FittedVictim):
+        def publish_documents(self, texts, rng):
+            known = sorted({word for row in range(12) for word in f"w{row} x{row}".split()})
+            return np.array([[word in text.split() for word in known] for text in texts], np.float32)
+
+    texts = [f"w{row} x{row}" for row in range(12)]
+    corpus = make_corpus({name: {"label": [0, 1] * 6} for name in ("train", "dev", "test")}, [])
+    parts = {name: part.remove_columns("text").add_column("text", texts) for name, part in corpus.splits.items()}
+    corpus = dataclasses.replace(corpus, splits=type(corpus.splits)(parts))
+    published = publish(Lengths(), Words, corpus, STREAMS)
+    assert published.ranks.tolist() == [[row, 1] for row in range(12)]
+
+
+def test_vectors_of_a_file_answer_no_query(corpus):
+    victim = Lengths()
+    victim.encodes_texts = False
+    assert publish(victim, FittedLengths, corpus, STREAMS).ranks is None
 
 
 def test_a_corpus_without_labels_has_no_task(corpus):
@@ -91,6 +112,8 @@ PUBLISHED = [
         np.array([0, 1, 1]),
         None,
         TrainingClaim(1.0, 1e-6, "user", 10, "poisson", 5, 100, 1.0, 0.1, "is public"),
+        probabilities=np.eye(3, dtype=np.float32),
+        ranks=np.array([[2, 1], [0, 7]]),
     ),
 ]
 
@@ -103,7 +126,8 @@ def test_publications_are_read_as_they_were_written(published, tmp_path):
     assert loaded.documents.keys() == published.documents.keys()
     for split, vectors in published.documents.items():
         assert np.array_equal(loaded.documents[split], vectors)
-    assert np.array_equal(loaded.predicted, published.predicted)
+    for name in ("predicted", "probabilities", "ranks"):
+        assert np.array_equal(getattr(loaded, name), getattr(published, name))
     assert (loaded.words is None) == (published.words is None)
     if published.words:
         assert loaded.words.words == published.words.words
@@ -151,7 +175,7 @@ def test_a_head_that_remembers_the_texts_does_not_know_which_vector_is_whose(cor
     published = publish(Noisy(), lambda: one, corpus, STREAMS)
     assert np.mean(published.predicted == labels) < 0.75
     one.publish_documents(corpus.texts("test"), np.random.default_rng(0))
-    in_order = _predicted(one, published.documents, corpus, np.arange(len(labels)))
+    in_order = _predicted(one, published.documents["test"], np.arange(len(labels)))
     assert (in_order == labels).all()
 
 
