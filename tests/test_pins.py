@@ -24,6 +24,7 @@ from leakboard.metrics.member_scores import membership_metrics
 from leakboard.metrics.near_copies import near_copy_metrics
 from leakboard.metrics.neighbours import neighbour_metrics
 from leakboard.metrics.regression import regression_metrics
+from leakboard.metrics.retrieval import retrieval_metrics
 from leakboard.metrics.row_match import row_match_metrics
 from leakboard.metrics.secret_scores import dev_metrics, secret_metrics
 from leakboard.metrics.task import task_metrics
@@ -121,7 +122,8 @@ def utility():
     rng.normal(size=(3, 40, 4))  # those of `documents`
     tables = [PublishedWords(WORDS, rng.normal(size=(60, 4)).astype(np.float32)) for _ in range(2)]
     return [
-        *task_metrics(scored, rng.integers(0, 2, 40)),
+        *task_metrics(scored, rng.integers(0, 2, 40), rng.dirichlet(np.ones(2), 40).astype(np.float32)),
+        *retrieval_metrics(rng.integers(1, 20, 40), np.arange(40) // 2),
         *regression_metrics(scored, documents()),
         *neighbour_metrics(*tables, queries=WORDS[:9], k=10),
     ]

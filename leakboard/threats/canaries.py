@@ -59,7 +59,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
 
     name: ClassVar = "canaries"
     needs: ClassVar = "words"
-    revision: ClassVar = 2
+    revision: ClassVar = 3
 
     def why_not_applicable(self, attack: CanaryAttack, corpus: Corpus, published: Publications | None) -> str:
         """Return the reason: no users in the corpus, contextual words, or a claim about something else; else empty."""
@@ -102,7 +102,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
         return AttackResult(
             secrets=("claim",),
             test_size=len(planted),
-            metrics=canary_metrics(scores, planted, delta, group),
+            metrics=[*canary_metrics(scores, planted, delta, group), *view.oracle.ledger()],
             claim=claim,
             audited=Audited(unit, delta),
         )

@@ -56,7 +56,7 @@ class MembershipThreat(Threat["MembershipAttack"]):
     found: ClassVar = "the area under the curve is {score}, {constant} by chance"
     things: ClassVar = "candidates"
     needs: ClassVar = "words"
-    revision: ClassVar = 2
+    revision: ClassVar = 3
 
     def why_not_applicable(self, attack: MembershipAttack, corpus: Corpus, published: Publications | None) -> str:
         """Return the reason: no users in the corpus, or words that depend on their context; else empty."""
@@ -79,7 +79,7 @@ class MembershipThreat(Threat["MembershipAttack"]):
         return AttackResult(
             secrets=("membership",),
             test_size=len(drawn.members),
-            metrics=membership_metrics(scores, drawn.members, drawn.owners),
+            metrics=[*membership_metrics(scores, drawn.members, drawn.owners), *view.oracle.ledger()],
             details=f"the attacker has {left} of {all_texts} texts of its own left",
             claim=side.published.claim,
         )

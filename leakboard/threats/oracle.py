@@ -13,6 +13,7 @@ from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Corpus, FittedVictim, Floats, PublishedWords, Texts
 from leakboard.mechanism import ReleaseMechanism
+from leakboard.metrics.measures import Metric
 from leakboard.threats.threat import VictimSide, fit_recipe
 
 BY_CHANCE = 0.05
@@ -37,6 +38,17 @@ class Oracle:
         self._publish, self._stream = side.new_publisher(), side.streams.stream("query")
         self._queried: frozenset[str] = frozenset()
         self._asked: set[str] = set()
+        self._counts = dict.fromkeys(("queries", "noiseless_queries", "shadow_models"), 0)
+
+    def ledger(self, known_pairs: int = 0) -> list[Metric]:
+        """Return what the attacker had and used: its own texts, known pairs, queries and shadow models.
+
+        Args:
+            known_pairs: number of texts whose published vectors the attacker was given.
+        """
+        own = {text for split in ("train", "dev") for text in self._auxiliary.texts(split)}
+        counts = {"own_texts": len(own), "known_pairs": known_pairs, **self._counts}
+        return [Metric(name, float(count)) for name, count in counts.items()]
 
     @property
     def queried(self) -> frozenset[str]:
@@ -68,7 +80,7 @@ class Oracle:
 
     def encode(self, texts: Texts) -> Floats:
         """Publish these texts with fresh noise, float32 (n, d)."""
-        self._record(texts)
+        self._record(texts, "queries")
         return self._publish(Texts(texts), self._stream)
 
     def words(self, texts: Texts) -> PublishedWords:
@@ -76,7 +88,7 @@ class Oracle:
 
         A static table gives one row for each of its words that the texts contain. Otherwise each occurrence has a row.
         """
-        named = self._record(texts)
+        named = self._record(texts, "queries")
         answer = self._side.fitted().publish_words(Texts(texts), self._stream)
         if answer.text_index is not None:
             return answer
@@ -98,6 +110,7 @@ class Oracle:
         """
         if not self._side.victim.trainable:
             raise NotApplicable("the victim's vectors come from no recipe that could be trained on other texts")
+        self._counts["shadow_models"] += 1
         recipe = self._side.victim if private else self._side.victim.non_private()
         train = self._side.train if corpus is None else fit_recipe  # an attack's own corpus is not shared
         corpus = corpus or self._auxiliary
@@ -118,10 +131,11 @@ class Oracle:
 
     def inputs(self, texts: Texts) -> NDArray[Any] | None:
         """Return the inputs of the mechanism for these texts, float (n, d); None if they are random or unknown."""
-        self._record(texts)
+        self._record(texts, "noiseless_queries")
         return self._publish.inputs(Texts(texts))
 
-    def _record(self, texts: Texts) -> frozenset[str]:
+    def _record(self, texts: Texts, count: str) -> frozenset[str]:
+        self._counts[count] += len(texts)
         self._asked.update(texts)
         named = frozenset(word for text in texts for word in words(text))
         self._queried |= named

@@ -115,7 +115,7 @@ class SecretsThreat(Threat["SecretsAttack"]):
 
     identity: ClassVar = "secrets"
     needs: ClassVar = "documents"
-    revision: ClassVar = 3
+    revision: ClassVar = 4
     beside_text_classifiers: ClassVar = True
     reads_texts: ClassVar = False
 
@@ -151,6 +151,7 @@ class SecretsThreat(Threat["SecretsAttack"]):
             metrics=[
                 *secret_metrics(side.corpus, secrets, scores, text_guesses),
                 *dev_metrics(side.corpus, secrets, guesses.on_dev),
+                *view.oracle.ledger(known_pairs=len(view.train.vectors) + len(view.dev.vectors)),
             ],
             details=guesses.details,
             claim=release_claim(side, attack.observations),

@@ -68,7 +68,7 @@ class TextsThreat(Threat["TextsAttack"]):
     headline_title: ClassVar = "F1 over words"
     found: ClassVar = "recovers words with an F1 of {score}, {constant} without the vectors"
     needs: ClassVar = "documents"
-    revision: ClassVar = 3
+    revision: ClassVar = 4
 
     def evaluate(self, attack: TextsAttack, side: VictimSide) -> AttackResult:
         """Show the test vectors in random order, and compare the attacker's texts with the true texts.
@@ -90,7 +90,10 @@ class TextsThreat(Threat["TextsAttack"]):
         return AttackResult(
             secrets=("text",),
             test_size=len(texts),
-            metrics=text_metrics(texts, guesses.ordered, side.corpus),
+            metrics=[
+                *text_metrics(texts, guesses.ordered, side.corpus),
+                *view.oracle.ledger(known_pairs=len(view.train.vectors) + len(view.dev.vectors)),
+            ],
             details=guesses.details,
             sentences=recovered_texts(texts, guesses.ordered, Texts(side.corpus.texts("test")[:SENTENCES])),
             claim=release_claim(side, 1),

@@ -11,6 +11,7 @@ from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.board import tables
 from leakboard.suite import revisions
+from leakboard.threats.canaries import CanariesThreat
 from leakboard.threats.membership import MembershipThreat
 from leakboard.threats.secrets import SecretsThreat
 from leakboard.threats.texts import TextsThreat
@@ -25,6 +26,8 @@ PUBLISHED_REVISIONS = (
     (SecretsThreat, "revision", 1),
     (TextsThreat, "revision", 1),
     (WordsThreat, "revision", 1),
+    (CanariesThreat, "revision", 2),
+    (revisions, "PUBLISH", 1),
     (revisions, "UTILITY", 1),
 )
 """What has a later revision now than when the boards were computed, and the published revision."""

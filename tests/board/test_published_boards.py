@@ -17,11 +17,13 @@ COLUMNS = {
     "epsilon_audited delta privacy_unit verdict status privacy_label task_accuracy_sd empirical_privacy_sd test_copies "
     "observations secret dataset_options victim_options attack_options attack_score_new empirical_privacy_new "
     "attack_score_dev attack_advantage attack_advantage_low attack_advantage_high attack_advantage_p "
-    "attack_advantage_dev attack_auc exposed_value exposed_found exposed_lift",
+    "attack_advantage_dev attack_auc exposed_value exposed_found exposed_lift own_texts known_pairs queries "
+    "retrained_accuracy retrieval_recall@10",
     "best_known.csv": "dataset victim secret secrets observations attack attacks chosen_on attack_metric attack_score "
     "empirical_privacy empirical_privacy_low empirical_privacy_high privacy_best_constant privacy_text_classifier "
     "privacy_bayes attack_score_new empirical_privacy_new status attack_advantage attack_advantage_low "
-    "attack_advantage_high attack_advantage_p attack_auc exposed_value exposed_found exposed_lift",
+    "attack_advantage_high attack_advantage_p attack_auc exposed_value exposed_found exposed_lift own_texts "
+    "known_pairs queries",
     "skipped.csv": "dataset victim attack reason",
     "fairness.csv": "dataset victim variable group n share task_accuracy gap gap_low gap_high p_value tpr_gap "
     "attack_accuracy attack",

@@ -22,7 +22,7 @@ HEADER = (
     "privacy_label,task_accuracy_sd,empirical_privacy_sd,test_copies,observations,"
     "secret,dataset_options,victim_options,attack_options,attack_score_new,empirical_privacy_new,attack_score_dev,"
     "attack_advantage,attack_advantage_low,attack_advantage_high,attack_advantage_p,attack_advantage_dev,attack_auc,"
-    "exposed_value,exposed_found,exposed_lift"
+    "exposed_value,exposed_found,exposed_lift,own_texts,known_pairs,queries,retrained_accuracy,retrieval_recall@10"
 )
 NAMES = {"dataset": "texts", "victim": "encoder", "attack": "guesser"}
 
@@ -37,7 +37,7 @@ class TestLeaderboard:
             ",,0.5000,4.0000,,1e-06,document,unproven,ok,,0.0707,0.0707,0.2500,1,,texts,encoder,guesser,,,,"
             # Privacy: .1 / 1.96 and .05 are the errors of texts and seeds; t with 4.17 degrees of freedom is 2.73.
             # Advantages .4 and .6, each .2 to both sides; twice the mean of the p-values of 3.92 and 5.88 errors
-            "0.5000,0.1095,0.8905,0.0000,,,,,"
+            "0.5000,0.1095,0.8905,0.0000,,,,,,,,,,"
         )
 
     def test_one_seed_has_no_deviation(self, rows):

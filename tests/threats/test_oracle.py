@@ -29,6 +29,20 @@ def test_every_queried_word_is_recorded_and_stays_recorded(private):
     assert oracle.queried == {"w1", "unheard", "w2", "w3", "w4"}
 
 
+def test_the_ledger_counts_what_the_attacker_had_and_used(private):
+    oracle = oracle_of(private)
+    own = {text for split in ("train", "dev") for text in private.auxiliary.texts(split)}
+    unused = {metric.name: metric.value for metric in oracle.ledger()}
+    assert unused == {"own_texts": len(own), **dict.fromkeys(list(unused)[1:], 0)}
+    oracle.encode(Texts(["w1 w2", "w1 w2", "w3"]))
+    oracle.words(Texts(["w4"]))
+    oracle.inputs(Texts(["w5", "w6"]))
+    oracle.train_shadow(0)
+    counts = {metric.name: metric.value for metric in oracle.ledger(known_pairs=7)}
+    used = {"known_pairs": 7, "queries": 4, "noiseless_queries": 2, "shadow_models": 1}
+    assert counts == {"own_texts": len(own), **used}
+
+
 def test_test_texts_are_no_questions_unless_they_are_the_attackers_own(plain):
     oracle = oracle_of(plain)
     own = set(plain.auxiliary.texts("train"))
