@@ -101,8 +101,9 @@ class Ensemble:
         """The pooled scores on dev."""
         return self._pooled([member.on_dev for member in self.members])
 
-    def __call__(self, vectors: Floats) -> Scores:
-        return self._pooled([member(vectors) for member in self.members])
+    def __call__(self, vectors: Floats, publications: Floats | None = None) -> Scores:
+        """Score published vectors, float32 (n, d), and all publications of each text, (n, m, d); None: there is one."""
+        return self._pooled([member(vectors, publications) for member in self.members])
 
     def _pooled(self, scores: Sequence[Scores]) -> Scores:
         return {name: pool([member[name] for member in scores]) for name, pool in self.pools.items()}

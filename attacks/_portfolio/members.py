@@ -37,6 +37,8 @@ class Task:
     release: Release | None = None
     """Adds fresh noise to the inputs of the victim's mechanism, float (n, d); None: unknown."""
     inputs: Scaling | Rotated = RAW
+    dev_publications: Floats | None = None
+    """All publications of each dev text, float32 (n, m, d); None: there is one."""
 
 
 class Trained(NamedTuple):
@@ -51,7 +53,7 @@ class Trained(NamedTuple):
     """A warning that becomes part of the member's name, for example that a classifier did not converge."""
 
     def __call__(self, vectors: Floats) -> Scores:
-        """Score published vectors, float32 (n, d), block by block."""
+        """Score published vectors, float32 (n, d), or all publications of each text, (n, m, d), block by block."""
         parts = [self.scorer(vectors[rows]) for rows in blocks(len(vectors))]
         return {name: np.concatenate([scores[name] for scores in parts]) for name in parts[0]}
 
@@ -74,8 +76,9 @@ class Member:
         """Family and inputs; ``name`` may have a remark, too."""
         return self.family, self.inputs.name
 
-    def __call__(self, vectors: Floats) -> Scores:
-        return self.trained(vectors)
+    def __call__(self, vectors: Floats, publications: Floats | None = None) -> Scores:
+        """Score published vectors; Bayes' rule scores all publications of each text, if there are several."""
+        return self.trained(vectors if publications is None or self.family != "posterior" else publications)
 
 
 def log_loss(scores: NDArray[Any], truth: Integers) -> float:

@@ -4,7 +4,7 @@ The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) is one MLP 
 not profit from one kind of classifier, nor from vectors that are badly scaled for it. So the ensemble trains seven
 kinds of classifier on raw, standardised and per-vector normalised inputs, and weighs them on dev (`ensemble`). Where
 the victim claims privacy, the classifiers also learn from denoised vectors (`vector_inputs`): the law of the noise is
-public.
+public. Several publications of a text become one vector by a trimmed mean (`best_trim`).
 """
 
 from dataclasses import dataclass, replace
@@ -23,6 +23,8 @@ from leakboard.threats.secrets import KnownTexts, SecretGuesses, SecretsView
 
 MAX_DEV = 25_000
 """Largest number of texts of dev that choose options and weights: more texts would hardly change the choice."""
+TRIMS = (0.0, 0.25, 0.5)
+"""Shares of publications that a trimmed mean leaves out at each end: none is the mean, one half is the median."""
 SHIFT_REMOVING: tuple[Inputs, ...] = ("centred", "above minimum")
 """Inputs that remove a shift of the whole vector."""
 
@@ -37,13 +39,13 @@ class FittedPortfolio:
     """Scores of the dev texts, without the offset."""
     offset: float = 0.0
     """Added to the score of a secret's last value; the last value of an entity is "present"."""
+    trim: float = 0.0
+    """Share of a text's publications that their trimmed mean leaves out at each end."""
 
     def __call__(self, vectors: Floats) -> SecretGuesses:
-        """Guess the secrets of published vectors, float32 (n, d), or of m publications of each text, (n, m, d).
-
-        Several publications of a text are averaged first.
-        """
-        scores = self.attacker(vectors.mean(1) if vectors.ndim == 3 else vectors)
+        """Guess the secrets of published vectors, float32 (n, d), or of m publications of each text, (n, m, d)."""
+        several = vectors if vectors.ndim == 3 else None
+        scores = self.attacker(vectors if several is None else trimmed_mean(several, self.trim), several)
         return SecretGuesses(self._shifted(scores), self.details, self._shifted(self.on_dev))
 
     def _shifted(self, scores: Scores) -> Scores:
@@ -66,15 +68,20 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
     """
     if options.portfolio in PAPERS:
         options = replace(options, inputs="raw", hidden=PAPERS[options.portfolio])
-    train = _averaged(view, view.train, options.queries, options.observations)
-    dev = _averaged(view, view.dev, 1, options.observations)
+    knows_law = options.portfolio == "ensemble" and options.inputs is None and isinstance(view.claim, ReleaseClaim)
+    several = _again(view, view.dev, options.observations) if options.observations > 1 else None
+    trim = 0.0 if several is None or not knows_law else best_trim(view, several)
+    train = _published(view, view.train, options.queries, options.observations, trim)
+    dev = view.dev if several is None else replace(view.dev, vectors=trimmed_mean(several, trim))
     release = None
-    if options.portfolio == "ensemble" and options.inputs is None and isinstance(view.claim, ReleaseClaim):
+    if knows_law:
         train, dev = (_with_inputs(view, known) for known in (train, dev))
-        release = _release(view, options.observations) if train.inputs is not None else None
+        release = _release(view, options.observations, trim) if train.inputs is not None else None
     chosen, others = _divided(len(dev.vectors), seed)
-    trainer = Trainer(Task(train, dev.rows(chosen), view.secrets, options, seed, release))
-    scalings = _scalings(options, view, trainer)
+    chosen_several = None if several is None else several[chosen]
+    task = Task(train, dev.rows(chosen), view.secrets, options, seed, release, dev_publications=chosen_several)
+    trainer = Trainer(task)
+    scalings = _scalings(options, view, trainer, trim)
     attacker: Member | Ensemble
     if options.portfolio == "ensemble":
         attacker = train_ensemble(trainer, scalings)
@@ -85,9 +92,10 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
         (attacker,) = members
     on_dev = attacker.on_dev
     if len(others):
-        back, of_others = np.argsort(np.concatenate([chosen, others])), attacker(dev.vectors[others])
+        of_others = attacker(dev.vectors[others], None if several is None else several[others])
+        back = np.argsort(np.concatenate([chosen, others]))
         on_dev = {name: np.concatenate([scores, of_others[name]])[back] for name, scores in on_dev.items()}
-    return FittedPortfolio(attacker, "; ".join([attacker.name, *trainer.remarks]), on_dev)
+    return FittedPortfolio(attacker, "; ".join([attacker.name, *trainer.remarks]), on_dev, trim=trim)
 
 
 def _divided(dev: int, seed: int) -> tuple[Integers, Integers]:
@@ -104,14 +112,56 @@ def _with_inputs(view: SecretsView, known: KnownTexts) -> KnownTexts:
     return replace(known, inputs=inputs.astype(np.float32))
 
 
-def _release(view: SecretsView, observations: int) -> Release:
-    """Return the mean of ``observations`` releases of the victim's mechanism, as a function of its inputs."""
+def trimmed_mean(publications: Floats, trim: float) -> Floats:
+    """Return the trimmed mean of each coordinate over m publications of each text, float32 (n, d).
+
+    Args:
+        publications: float32 (n, m, d).
+        trim: one of `TRIMS`.
+    """
+    if trim == 0:
+        return publications.mean(1)
+    if trim == 0.5:
+        return np.median(publications, 1)
+    import scipy
+
+    return np.asarray(scipy.stats.trim_mean(publications, trim, 1), np.float32)
+
+
+def best_trim(view: SecretsView, publications: Floats) -> float:
+    """Return the one of `TRIMS` whose trimmed mean is nearest to the dev texts' vectors before the noise.
+
+    For Laplace noise of scale b, the mean of m publications has the variance 2 b^2 / m, and the median only b^2 / m if
+    m is large: as little as the best estimate. The mean is the best one for Gaussian noise. If the vectors before the
+    noise are unknown, it is the mean.
+
+    Args:
+        view: the attacker's view.
+        publications: of the dev texts, float32 (n, m, d).
+    """
+    if publications.shape[1] < 3 or (inputs := _with_inputs(view, view.dev).inputs) is None:
+        return 0.0
+    return min(TRIMS, key=lambda trim: float(((trimmed_mean(publications, trim) - inputs) ** 2).mean()))
+
+
+def _release(view: SecretsView, observations: int, trim: float) -> Release:
+    """Return the trimmed mean of releases of the victim's mechanism, as a function of its inputs."""
     mechanism = view.oracle.mechanism
-    return lambda values, rng: sum(mechanism.release(values, rng) for _ in range(observations)) / observations
+    if observations == 1:
+        return mechanism.release
+    return lambda values, rng: trimmed_mean(
+        np.stack([mechanism.release(values, rng) for _ in range(observations)], 1), trim
+    )
 
 
-def _averaged(view: SecretsView, first: KnownTexts, queries: int, observations: int) -> KnownTexts:
-    """Return the known texts ``queries`` times over, each time with the mean of ``observations`` fresh publications.
+def _again(view: SecretsView, first: KnownTexts, observations: int) -> Floats:
+    """Return the first publication of known texts and fresh ones, float32 (n, observations, d)."""
+    fresh = [view.oracle.encode(first.texts) for _ in range(observations - 1)]
+    return np.stack([first.vectors, *fresh], 1)
+
+
+def _published(view: SecretsView, first: KnownTexts, queries: int, observations: int, trim: float) -> KnownTexts:
+    """Return the known texts ``queries`` times over, each time with the trimmed mean of fresh publications.
 
     The first publication is the one in ``first``; the oracle makes the others.
     """
@@ -120,14 +170,12 @@ def _averaged(view: SecretsView, first: KnownTexts, queries: int, observations: 
     parts = []
     for i in range(queries):
         log_progress(f"publications {i + 1} of {queries} of its own texts")
-        total = first.vectors.astype(np.float64) if i == 0 else view.oracle.encode(first.texts)
-        for _ in range(observations - 1):
-            total = total + view.oracle.encode(first.texts)
-        parts.append(replace(first, vectors=(total / observations).astype(np.float32)))
+        start = first if i == 0 else replace(first, vectors=view.oracle.encode(first.texts))
+        parts.append(replace(first, vectors=trimmed_mean(_again(view, start, observations), trim)))
     return KnownTexts.joined(parts)
 
 
-def _scalings(options: PortfolioAttack, view: SecretsView, trainer: Trainer) -> list[Scaling]:
+def _scalings(options: PortfolioAttack, view: SecretsView, trainer: Trainer, trim: float) -> list[Scaling]:
     """Return the scalings to train on; if the victim claims privacy, the ensemble tries to remove noise.
 
     If signal and noise cannot be separated, as in constant vectors, the trainer notes why shrinkage is left out.
@@ -140,6 +188,6 @@ def _scalings(options: PortfolioAttack, view: SecretsView, trainer: Trainer) -> 
         scalings += [Scaling(name) for name in SHIFT_REMOVING]
     if denoise or requested == "shrunken":
         once = replace(view.train, vectors=view.oracle.encode(view.train.texts))
-        again = _averaged(view, once, 1, options.observations).vectors
+        again = _published(view, once, 1, options.observations, trim).vectors
         scalings += trainer.attempt("shrunken inputs", lambda: shrinkage(vectors[: len(again)], again))
     return [scaling for scaling in scalings if requested in (None, scaling.name)]

@@ -5,8 +5,9 @@ independent noise in each coordinate. If the texts of the others are like its ow
 
     P(y | z) ~ sum of p(z - v_i) over own texts i with the value y,
 
-with p the density of the noise. Few texts are exactly like another, so the exponent is tempered: p**t, with t chosen on
-dev (t = 1 is Bayes' rule for the own texts, t = 0 is the prior).
+with p the density of the noise; the densities of several publications of a text are multiplied. Few texts are exactly
+like another, so the exponent is tempered: p**t, with t chosen on dev (t = 1 is Bayes' rule for the own texts, t = 0 is
+the prior).
 
 The law is taken from the residuals z_i - v_i of the own texts: Laplace or Gaussian, whichever is likelier, with the
 scale of most likelihood; all coordinates have one scale.
@@ -26,6 +27,8 @@ TEMPERS = 2.0 ** np.arange(0, -13, -1)
 """Exponents of the density that dev chooses from."""
 MAX_DEV = 2_000
 """Largest number of dev texts that choose the exponent."""
+NEAREST = 256
+"""Number of own texts, the nearest to a text's mean publication, whose densities are multiplied over publications."""
 SMOOTHING = 1e-6
 """Probability that each value has at least."""
 SHIFTED = 16.0
@@ -63,12 +66,24 @@ class Law:
         return cls("gaussian", square)
 
     def surprise(self, vectors: Floats, inputs: Floats) -> NDArray[np.float64]:
-        """Return -ln of the density of each vector around each input, up to a constant, float64 (n, m)."""
+        """Return -ln of the density of each vector around each input, up to a constant, float64 (n, own texts).
+
+        Args:
+            vectors: published vectors, float32 (n, d); or several publications of each text, (n, m, d): then it is
+                the sum over publications for the `NEAREST` inputs, and infinite for the others.
+            inputs: of own texts, float32 (own texts, d).
+        """
         from scipy.spatial.distance import cdist
 
-        if self.family == "laplace":
-            return np.asarray(cdist(vectors, inputs, "cityblock")) / self.scale
-        return np.asarray(cdist(vectors, inputs, "sqeuclidean")) / (2 * self.scale**2)
+        metric, factor = ("cityblock", self.scale) if self.family == "laplace" else ("sqeuclidean", 2 * self.scale**2)
+        if vectors.ndim == 2:
+            return np.asarray(cdist(vectors, inputs, metric)) / factor
+        away = (inputs**2).sum(1) - 2 * vectors.mean(1) @ inputs.T
+        nearest = np.argpartition(away, min(NEAREST, len(inputs)) - 1, axis=1)[:, :NEAREST]
+        result = np.full(away.shape, np.inf)
+        for text, rows in enumerate(nearest):
+            result[text, rows] = cdist(vectors[text], inputs[rows], metric).sum(0) / factor
+        return result
 
 
 def fit_posterior(task: Task) -> Trained:
@@ -79,8 +94,13 @@ def fit_posterior(task: Task) -> Trained:
     """
     if task.train.inputs is None or task.dev.inputs is None:
         raise ValueError("the vectors before the noise are unknown")
-    law = Law.of(task.train.vectors.astype(np.float64) - task.train.inputs)
-    surprise = law.surprise(task.dev.vectors[:MAX_DEV], task.train.inputs)
+    if task.dev_publications is None:
+        dev, residuals = task.dev.vectors, task.train.vectors.astype(np.float64) - task.train.inputs
+    else:
+        dev = task.dev_publications
+        residuals = np.concatenate((dev - task.dev.inputs[:, None]).astype(np.float64))
+    law = Law.of(residuals)
+    surprise = law.surprise(dev[:MAX_DEV], task.train.inputs)
 
     def loss(temper: float) -> float:
         scores = _scores(surprise, temper, task.train, task.secrets)

@@ -111,8 +111,8 @@ def _all_attempts(calls: Sequence[Callable[[], Made]]) -> list[Attempt[Made]]:
 def _train(task: Task, name: str, family: Family, inputs: Scaling | Rotated) -> Member:
     log_progress(name)
     trained = _fit(family)(replace(task, inputs=inputs))
-    on_dev = _finite(trained(task.dev.vectors))
-    return Member(name + trained.remark, family, inputs, trained, len(task.train.vectors), on_dev)
+    member = Member(name + trained.remark, family, inputs, trained, len(task.train.vectors), {})
+    return replace(member, on_dev=_finite(member(task.dev.vectors, task.dev_publications)))
 
 
 def _retrain(member: Member, texts: KnownTexts, dev: KnownTexts) -> Member:
@@ -120,8 +120,9 @@ def _retrain(member: Member, texts: KnownTexts, dev: KnownTexts) -> Member:
         return member
     log_progress(f"{member.name}, with dev")
     trained = member.trained.retrain(texts)
-    _finite(trained(dev.vectors))
-    return replace(member, trained=trained)
+    retrained = replace(member, trained=trained)
+    _finite(retrained(dev.vectors))
+    return retrained
 
 
 def _finite(scores: Scores) -> Scores:

@@ -58,7 +58,7 @@ class Noisy(FittedVictim):
 
     def inputs(self, texts):
         self.encodings += 1
-        return self.clean[[int(text.split()[1]) for text in texts]]
+        return self.clean[[int(text.split()[-1].replace("text", "0")) for text in texts]]  # half texts are queries
 
     def release(self, values, generator):
         return values + self.noise(values.shape, generator)
@@ -120,7 +120,7 @@ class TestIndependentNoise:
         publications = itertools.count(1)
         oracle = SimpleNamespace(encode=lambda texts: np.full((1, 2), next(publications), np.float32))
         known = KnownTexts(Texts(["a"]), np.zeros((1, 2), np.float32), {"gender": np.array([1])})
-        averaged = portfolio._averaged(SimpleNamespace(oracle=oracle), known, queries=2, observations=3)
+        averaged = portfolio._published(SimpleNamespace(oracle=oracle), known, queries=2, observations=3, trim=0.0)
         assert averaged.vectors.tolist() == [[(0 + 1 + 2) / 3] * 2, [(3 + 4 + 5) / 3] * 2]
         assert (list(averaged.texts), averaged.values["gender"].tolist()) == (["a", "a"], [1, 1])
 
@@ -130,9 +130,9 @@ class TestIndependentNoise:
 
     def test_queries_are_made_once_and_answered_with_fresh_noise(self, planted):
         _, _, victim = accuracy(planted, independent, portfolio="logistic", inputs="raw", queries=5)
-        # a publication of each split, two to compare their noise, three to compare orders of a few texts, and one
-        # encoding of the attacker's texts
-        assert victim.encodings == 3 + 2 + 3 + 1
+        # a publication of each split and of queries, two to compare their noise, three to compare orders of a few
+        # texts, and one encoding of the attacker's texts
+        assert victim.encodings == 3 + 1 + 2 + 3 + 1
 
     def test_more_queries_teach_more(self, planted):
         """With few texts and much noise, the learned direction is noisy, too."""
