@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 from marks import with_slow
+from packaging.version import Version
 
 import leakboard
+from leakboard.board.schema import COLUMNS
 from leakboard.metrics.entries import METRICS
 from leakboard.pipeline.records import published_records
 from leakboard.pipeline.victim_metrics import FAULTS
@@ -29,3 +31,7 @@ def test_every_metric_that_the_code_names_has_an_entry():
 
 def test_meanings_are_sentences():
     assert all(entry.meaning.endswith(".") for entry in METRICS.values())
+
+
+def test_every_metric_and_column_is_known_since_a_version():
+    assert {Version(entry.since) for entry in (*METRICS.values(), *COLUMNS)} == {Version("0.1.0"), Version("0.2.0")}

@@ -32,6 +32,21 @@ def test_rounding_errors_are_no_differences():
     assert high - low > 0.3
 
 
+def test_rows_without_a_denominator_do_not_count():
+    numerator, denominator = np.array([1.0, 0.0, 1.0, 0.0, 1.0]), np.ones(5)
+    padded = [np.concatenate([part, np.zeros(40)]) for part in (numerator, denominator)]
+    units = np.arange(45) // 2
+    for before, after in ((None, None), (units[:5], units)):
+        assert ratio_interval(*padded, after) == ratio_interval(numerator, denominator, before)
+
+
+@pytest.mark.parametrize("factor", [1e-7, 1e7])
+def test_whether_rows_agree_is_decided_relative_to_the_ratio(factor):
+    values, ones = np.array([-1.0, 1.1, 1.3, 1.2]), np.ones(4)
+    wanted = np.array(ratio_interval(values, ones, None))
+    assert np.array(ratio_interval(factor * values, ones, None)) == pytest.approx(factor * wanted, rel=1e-9)
+
+
 def test_one_text_may_be_anything():
     low, high = interval(np.ones(1))
     assert low < 0.25
