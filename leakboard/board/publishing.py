@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,11 @@ WITHHELD = ("sentences.csv", "cells.csv")
 HEADLINES = [(name, "", "", "value") for name in ("attack_score", "empirical_privacy", "task_accuracy")]
 """Keys of `_values` that are compared across devices."""
 ACROSS_DEVICES = 0.05
-"""Largest difference of a headline that passes if a GPU computed.
+"""Largest difference of a headline that passes if a GPU or another kind of processor computed.
 
-A GPU rounds differently and adds in varying order, so training ends at other weights, as with another seed. In 90 % of
-the published cells of trained encoders, the attack scores of two seeds differ by less.
+A GPU rounds differently and adds in varying order. Processors with other instructions round differently, too. So
+training ends at other weights, as with another seed. In 90 % of the published cells of trained encoders, the attack
+scores of two seeds differ by less.
 """
 
 
@@ -85,8 +86,9 @@ def _published_rows(run: Run) -> set[tuple[str, str, str]]:
 def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed: int | None = None) -> bool:
     """Compute ``count`` random published cells from nothing and compare whole records; return whether all agree.
 
-    If a GPU computed a stage of either run, only the headlines of the metrics are compared; they may differ by
-    `ACROSS_DEVICES`. Costs are not compared: they belong to a machine.
+    If a GPU computed a stage of either run, or the runs had different processors, records that differ are compared by
+    the headlines of their metrics alone; these may differ by `ACROSS_DEVICES`. Costs are not compared: they belong to a
+    machine.
     Without a seed, one is drawn that the publisher cannot know.
 
     Cells of a submission are computed once more, with draws that its plugins cannot foresee. For those that agree, the
@@ -222,10 +224,10 @@ def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolera
     missing = len({name[:3] for name in computed.keys() ^ expected.keys() if name in expected or name[0] not in newer})
     differences = {name: abs(computed[name] - expected[name]) for name in computed.keys() & expected.keys()}
     differences = {name: 0.0 if computed[name] == expected[name] else value for name, value in differences.items()}
-    devices_then, devices_now = (
-        ", ".join(sorted({cost["device"] for cost in costs})) for costs in (result.costs, run.costs(job))
-    )
-    if across := {devices_then, devices_now} - {"cpu", ""}:
+    then, now = _devices(result.costs), _devices(run.costs(job))
+    has_gpu = any(cost["device"] != "cpu" for cost in (*result.costs, *run.costs(job)))
+    across = (has_gpu or then != now) and max(differences.values(), default=0.0) > tolerance
+    if across:
         differences = {name: differences[name] for name in HEADLINES if name in differences}
         tolerance = max(tolerance, ACROSS_DEVICES)
     other = _other_fields(record, published, newer) if record else []
@@ -236,13 +238,15 @@ def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolera
     gone = f", {missing} metrics are missing on one side" if missing else ""
     gone += f", other {', '.join(other)}" if other else ""
     outcome = "agrees" if good else "DIFFERS"
-    devices = (
-        f" (published from {devices_then}, computed on {devices_now}: headlines alone, within {tolerance})"
-        if across
-        else ""
-    )
-    display.print(f"{outcome}: {job.cell.label}: largest difference {largest:.6f}{where}{gone}{devices}")
-    return _Compared(good, largest, bool(across))
+    how = f" (published from {then}, computed on {now}: headlines alone, within {tolerance})" if across else ""
+    display.print(f"{outcome}: {job.cell.label}: largest difference {largest:.6f}{where}{gone}{how}")
+    return _Compared(good, largest, across)
+
+
+def _devices(costs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the names of the GPUs and processors that computed the stages of a cell."""
+    processors = {str(cost.get("environment", {}).get("machine", {}).get("processor") or "cpu") for cost in costs}
+    return ", ".join(sorted(processors | {cost["device"] for cost in costs} - {"cpu"}))
 
 
 def _other_fields(record: Record, published: Record, newer: set[str]) -> list[str]:

@@ -23,13 +23,16 @@ def of_score(change):
     return lambda metric: change(metric) if metric.name == "attack_score" else [metric]
 
 
-def tamper(folder, change, device="cpu"):
-    """Replace each metric of one record by the metrics that ``change`` returns; set the device and the checksum."""
+def tamper(folder, change, gpu="", processor=""):
+    """Replace each metric of one record by the metrics that ``change`` returns; set the hardware and the checksum."""
     changed = []
     for record, costs in entries(folder):
         if (record.victim, record.attack, record.seed) == ("hashed", "ridge", 1):
             record = dataclasses.replace(record, metrics=[m for metric in record.metrics for m in change(metric)])
-            costs = [cost | {"device": device} if cost["stage"] == "fit" else cost for cost in costs]
+            for cost in costs:
+                cost["device"] = gpu if gpu and cost["stage"] == "fit" else cost["device"]
+                machine = cost["environment"]["machine"]
+                machine["processor"] = processor or machine["processor"]
         changed.append((record, costs))
     (folder / PUBLISHED).write_bytes(pack(changed))
 

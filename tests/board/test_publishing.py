@@ -11,6 +11,8 @@ from bench import Bench
 from published_files import of_score, published_lines, raised, tamper
 
 from leakboard.claims import ReleaseClaim, claim_as_json
+from leakboard.execution.provenance import environment
+from leakboard.metrics.entries import METRICS
 from leakboard.pipeline import results
 from leakboard.pipeline.records import PUBLISHED, pack, published_entries
 from leakboard.suite.yaml_files import read_yaml
@@ -150,23 +152,33 @@ class TestVerify:
 
     @pytest.mark.slow
     @pytest.mark.parametrize(("headline", "agrees"), [(0.04, True), (-0.04, True), (0.06, False)])
+    @pytest.mark.parametrize("kind", ["gpu", "processor"])
     def test_headlines_of_different_devices_are_compared_within_a_tolerance(
-        self, headline, agrees, two_cells, output_of
+        self, headline, agrees, kind, two_cells, output_of
     ):
         def shift(metric):
+            if METRICS[metric.name].values.are_whole:
+                return [metric]
             other = 0.03 if max(metric.value or 0, metric.high or 0) < 0.97 else -0.03
             return [raised(metric, headline if metric.name == "attack_score" else other)]
 
-        tamper(two_cells.folder / "tiny", shift, "NVIDIA H100")
+        tamper(two_cells.folder / "tiny", shift, **{kind: "H100"})
         out = output_of(*two_cells.arguments("verify", "--cells", 2), status=0 if agrees else 1)
         (line,) = [line for line in out.splitlines() if "H100" in line]
         assert line.startswith("agrees: letters" if agrees else "DIFFERS: letters")
         assert f"difference {abs(headline):.6f} in attack_score" in line
-        assert line.endswith("(published from NVIDIA H100, cpu, computed on cpu: headlines alone, within 0.05)")
-        tamper(
-            two_cells.folder / "tiny", of_score(lambda score: [raised(score, -headline)])
-        )  # only the other metrics stay shifted
-        output_of(*two_cells.arguments("verify", "--cells", 2), status=1)
+        here = environment()["machine"]["processor"]
+        then = ", ".join(sorted(["H100", here])) if kind == "gpu" else "H100"
+        assert line.endswith(f"(published from {then}, computed on {here}: headlines alone, within 0.05)")
+        back = {"gpu": "cpu"} if kind == "gpu" else {"processor": here}
+        tamper(two_cells.folder / "tiny", of_score(lambda score: [raised(score, -headline)]), **back)
+        output_of(*two_cells.arguments("verify", "--cells", 2), status=1)  # only the other metrics stay shifted
+
+    def test_equal_records_of_another_processor_agree_as_a_whole(self, two_cells, output_of):
+        tamper(two_cells.folder / "tiny", lambda metric: [metric], processor="another")
+        out = output_of(*two_cells.arguments("verify", "--cells", 2))
+        assert out.count("agrees: letters") == 2
+        assert "headlines" not in out
 
 
 class TestReuse:
