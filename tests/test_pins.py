@@ -20,6 +20,7 @@ from leakboard.data.corpora import build_corpus
 from leakboard.interfaces import FittedVictim, PublishedWords, Secret, Victim
 from leakboard.metrics import baselines
 from leakboard.metrics.audits import bound_metrics, canary_metrics, curve_metrics, sanity_metric
+from leakboard.metrics.fairness import widest_gaps
 from leakboard.metrics.member_scores import membership_metrics
 from leakboard.metrics.near_copies import near_copy_metrics
 from leakboard.metrics.neighbours import neighbour_metrics
@@ -126,7 +127,13 @@ def utility():
         *retrieval_metrics(rng.integers(1, 20, 40), np.arange(40) // 2),
         *regression_metrics(scored, documents()),
         *neighbour_metrics(*tables, queries=WORDS[:9], k=10),
+        *large_groups(),
     ]
+
+
+def large_groups():
+    groups, predicted, labels = np.random.default_rng(6).integers(0, [[3], [2], [2]], (3, 400))
+    return widest_gaps({"age": groups}, predicted, labels, np.arange(400) // 2)
 
 
 SCORERS = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
+from leakboard.board.fairness_rows import gap_columns
 from leakboard.board.means import PARTS, grouped, mean
 from leakboard.board.schema import Row, mean_columns
 from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
@@ -149,7 +150,7 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
         unit, delta = _audit_subject(first)
         row |= {"delta": delta, "privacy_unit": unit}
     row["epsilon_audited"] = audit_bounds.bound
-    row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
+    row |= gap_columns(done)
     row |= _most_exposed(done, first.secrets[0]) if len(first.secrets) == 1 else {}
     row["status"] = _status(records, done, row)
     return [row, *(_secret_row(row, records, done, secret) for secret in _scored_secrets(first))]
@@ -197,7 +198,7 @@ def _secret_row(row: Row, records: Sequence[Record], done: Sequence[Record], sec
     of_secret = {**row, "secret": secret, "secrets": secret} | _means(done, secret) | _most_exposed(done, secret)
     scores = (mean(done, name, secret) for name in _headlines(done[0]))
     of_secret["attack_score"] = next((score for score in scores if score is not None), None)
-    of_secret["fairness_gap"], of_secret["fairness_variable"] = _widest_gap(done, secret)
+    of_secret |= gap_columns(done, secret)
     of_secret["status"] = _status(records, done, of_secret)
     return of_secret
 
@@ -231,16 +232,3 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
     elif row.get("attack_score") == 1 and not threat_named(done[0].threat).bounds_epsilon:
         parts.append(PERFECT)
     return "; ".join(parts) or "ok"
-
-
-def _widest_gap(records: Sequence[Record], secret: str = "") -> tuple[float | None, str | None]:
-    """Return the largest difference of mean task accuracy between two groups of a secret, and the secret."""
-    groups: dict[str, list[float]] = {}
-    for metric in records[0].metrics:
-        if metric.name == "task_accuracy" and metric.group and secret in ("", metric.variable):
-            accuracy = mean(records, "task_accuracy", metric.variable, metric.group)
-            if accuracy is not None:
-                groups.setdefault(metric.variable, []).append(accuracy)
-    gaps = {variable: max(values) - min(values) for variable, values in groups.items() if len(values) > 1}
-    widest = max(gaps, key=lambda variable: gaps[variable], default=None)
-    return (gaps[widest], widest) if widest else (None, None)

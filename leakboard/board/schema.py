@@ -58,6 +58,37 @@ def _ends(metric: str, **fields: str) -> tuple[Column, Column]:
     return low, high
 
 
+def _of_gap(stem: str) -> tuple[Column, ...]:
+    """Return the columns of the interval of a widest gap between groups, and of the number of its texts."""
+    gap, files = f"{stem}_gap", ("leaderboard.csv",)
+    low = "the gap that is shown, 0 if the interval of no pair of groups excludes 0"
+    return (
+        Column(
+            f"{gap}_low",
+            f"Lower end of the 95 % interval of `{gap}` over all pairs of groups: {low}.",
+            files,
+            kind="gap",
+            gate="victim",
+            since=SINCE_0_2,
+        ),
+        Column(
+            f"{gap}_high",
+            f"Upper end of the 95 % interval of `{gap}` over all pairs of groups.",
+            files,
+            kind="gap",
+            gate="victim",
+            since=SINCE_0_2,
+        ),
+        Column(
+            f"{stem}_n",
+            f"Number of test texts in the groups that `{gap}` compares.",
+            files,
+            kind="whole",
+            since=SINCE_0_2,
+        ),
+    )
+
+
 COLUMNS: tuple[Column, ...] = (
     Column(
         "dataset",
@@ -285,14 +316,36 @@ COLUMNS: tuple[Column, ...] = (
         kind="gap",
         group="Fairness",
         better=LOWER,
-        note="widest difference of task accuracy between two groups of a secret, with the name of that secret",
+        note="widest difference of task accuracy between two groups of a secret, with the name of that secret; "
+        "after ≥ its least value at 95 % confidence",
         gate="victim",
     ),
     Column(
         "fairness_variable",
-        "The secret whose groups differ most in task accuracy.",
+        "The secret whose groups differ most in task accuracy: its interval has the largest lower end.",
         ("leaderboard.csv",),
     ),
+    *_of_gap("fairness"),
+    Column(
+        "tpr_gap",
+        "Widest difference of true positive rates between two groups of a secret, over the classes of the task. A "
+        "constant guess has none, whatever classes the groups have.",
+        ("leaderboard.csv", "page: victims"),
+        title="gap within classes",
+        kind="gap",
+        group="Fairness",
+        better=LOWER,
+        note="fairness gap among texts of one class of the task; a constant guess has none",
+        gate="victim",
+        since=SINCE_0_2,
+    ),
+    Column(
+        "tpr_variable",
+        "The secret of `tpr_gap`.",
+        ("leaderboard.csv",),
+        since=SINCE_0_2,
+    ),
+    *_of_gap("tpr"),
     Column(
         "epsilon_claimed",
         "Epsilon that the victim's author states; empty if nothing is claimed.",
@@ -582,8 +635,12 @@ COLUMNS: tuple[Column, ...] = (
         "task_accuracy",
         "Accuracy on the task within the group; higher is better.",
         ("fairness.csv", "page: groups"),
-        kind="number",
+        kind="interval",
         better=HIGHER,
+    ),
+    Column("task_accuracy_low", "Lower end of the 95 % interval of `task_accuracy`.", ("fairness.csv",), kind="number"),
+    Column(
+        "task_accuracy_high", "Upper end of the 95 % interval of `task_accuracy`.", ("fairness.csv",), kind="number"
     ),
     Column(
         "gap",
@@ -605,7 +662,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "tpr_gap",
-        "Widest difference of true positive rates between groups, over the classes of the task.",
+        "Widest difference of true positive rates between groups of the secret, over the classes of the task.",
         ("fairness.csv",),
         kind="number",
     ),

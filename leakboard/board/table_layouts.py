@@ -32,10 +32,16 @@ ADDED = (
 """Columns that scripts of version 0.1.0 do not know: files have them at the end."""
 ADDED_WITHOUT_BEST = ("attack_advantage_dev", "retrained_accuracy", "retrieval_recall@10")
 """Those of `ADDED` that ``best_known.csv`` has not."""
+ADDED_OF_GROUPS = (
+    *("fairness_gap_low", "fairness_gap_high", "fairness_n"),
+    *("tpr_gap", "tpr_gap_low", "tpr_gap_high", "tpr_n", "tpr_variable"),
+)
+"""Those that compare groups; only ``leaderboard.csv`` has them."""
 
 TABLES: Mapping[str, Table] = {
     "leaderboard.csv": Table(
-        "One row for each dataset, victim and attack; if it has several secrets, one more for each.", last=ADDED
+        "One row for each dataset, victim and attack; if it has several secrets, one more for each.",
+        last=(*ADDED, *ADDED_OF_GROUPS),
     ),
     "best_known.csv": Table(
         "One row for each dataset, victim and secret: the strongest attack on the secret.",
@@ -43,7 +49,10 @@ TABLES: Mapping[str, Table] = {
         ("status", *(name for name in ADDED if name not in ADDED_WITHOUT_BEST)),
     ),
     "skipped.csv": Table("Datasets, victims and attacks that do not go together, each with the reason."),
-    "fairness.csv": Table("One row for each dataset, victim, secret and group.", last=("attack",)),
+    "fairness.csv": Table(
+        "One row for each dataset, victim, secret and group.",
+        last=("attack", "task_accuracy_low", "task_accuracy_high"),
+    ),
     "comparison.csv": Table("One row for each published number of a paper, next to ours.", ("source",)),
     "costs.csv": Table("One row for each cell and stage; the numbers differ from run to run."),
     "cells.csv": Table(

@@ -206,8 +206,21 @@ METRICS: Mapping[str, MetricEntry] = {
         of="victim",
     ),
     "task_gap_p": MetricEntry("P-value of `task_gap` (Fisher's exact test).", of="victim"),
+    "fairness_gap": MetricEntry(
+        "Widest difference of task accuracy between two groups; its interval holds for all pairs of groups together. "
+        "With a lower end below 0, no gap is shown.",
+        title="fairness gap",
+        since="0.2.0",
+        listed="page",
+        values=DIFFERENCES,
+        of="victim",
+    ),
     "tpr_gap": MetricEntry(
-        "Widest difference of true positive rates between groups, over the classes of the task.", of="victim"
+        "Widest difference of true positive rates between groups, over the classes of the task; its interval holds for "
+        "all pairs of groups and classes together. With a lower end below 0, no gap is shown.",
+        title="gap within classes",
+        values=DIFFERENCES,
+        of="victim",
     ),
     "recall@1": MetricEntry("Share of the words whose first candidate is right."),
     "recall@5": MetricEntry("Share of the words that are among the first five candidates."),

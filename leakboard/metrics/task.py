@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakboard.interfaces import Corpus, Floats, Integers
-from leakboard.metrics.fairness import group_metrics, group_shares
+from leakboard.metrics.fairness import group_metrics, group_shares, widest_gaps
 from leakboard.metrics.measures import Metric, accuracy, authors
 
 BINS = 15
@@ -43,7 +43,7 @@ def task_metrics(corpus: Corpus, predicted: Integers | None, probabilities: Floa
         ]
     for secret in corpus.secrets:
         metrics += group_metrics(secret, groups[secret.name], predicted, labels, units)
-    return metrics
+    return metrics + widest_gaps(groups, predicted, labels, units)
 
 
 def _scores(classifier: str, predicted: Integers, labels: Integers, units: Integers | None) -> list[Metric]:

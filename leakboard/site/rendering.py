@@ -113,8 +113,17 @@ def _verdict(row: Row, key: str) -> Cell:
 
 
 def _gap(row: Row, key: str) -> Cell:
-    value = row.get(key)
-    return Cell(decimals(value), _order(value), row.get("fairness_variable") or "" if value is not None else "")
+    """Show how wide a gap is at least; below it the secret and the measured gap, which is too wide on average.
+
+    Boards of version 0.1.0 have the measured gap alone.
+    """
+    value, low = row.get(key), row.get(f"{key}_low")
+    if value is None:
+        return Cell("", LAST)
+    secret = row.get(f"{key.removesuffix('_gap')}_variable") or ""
+    if low is None:
+        return Cell(decimals(value), _order(value), secret)
+    return Cell(f"≥ {decimals(low)}" if low > 0 else "none shown", _order(low), f"{secret}: {decimals(value)}")
 
 
 def _seconds(row: Row, key: str) -> Cell:

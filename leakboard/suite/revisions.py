@@ -16,5 +16,5 @@ PUBLISH = 2
 TEXT_CLASSIFIERS = 1
 """Classifiers that are trained on the text itself."""
 
-UTILITY = 3
+UTILITY = 4
 """Measures of every victim for any attack: its task, search, regressions, neighbours of words."""

@@ -29,12 +29,13 @@ def test_every_name_is_seen_and_no_number_is_cut(width):
     """Names may be wrapped at blanks; the first column has at least 24 characters."""
     gap = [Metric("task_accuracy", share, "gender", group, n=20) for share, group in ((0.6, "female"), (0.9, "male"))]
     gap.append(Metric("task_gap", 0.3, "gender", "male", 0.1, 0.5, 20))
+    gap += [Metric(name, 0.3, "gender", "", 0.1, 0.5, 40) for name in ("fairness_gap", "tpr_gap")]
     records = [with_metrics(scored(seed, 0.7, victim=victim), *gap) for victim in VICTIMS for seed in (0, 1)]
     out = printed(records, width)
     assert max(map(len, out.splitlines())) <= width
     first_column = " ".join(line[:26].strip() for line in out.splitlines()) if width == 80 else out
     assert [victim for victim in VICTIMS if victim not in first_column] == []
-    assert all(number in out for number in ("0.700", "0.300", "0.850"))
+    assert all(number in out for number in ("0.700", "0.300", "0.850", "0.100"))
     assert "\N{HORIZONTAL ELLIPSIS}" not in out
 
 

@@ -133,6 +133,17 @@ def test_a_claim_shows_its_unit_and_delta(delta, below):
     assert RENDERERS["claim"](row, "epsilon_claimed").small == below
 
 
+@pytest.mark.parametrize(
+    ("low", "expected"),
+    [(0.05, ("≥ 0.050", 0.05, "age: 0.200")), (0.0, ("none shown", 0.0, "age: 0.200")), (None, ("0.200", 0.2, "age"))],
+)
+@pytest.mark.parametrize("stem", ["fairness", "tpr"])
+def test_a_gap_is_claimed_only_as_far_as_its_interval_shows(stem, low, expected):
+    row = {f"{stem}_gap": 0.2, f"{stem}_gap_low": low, f"{stem}_variable": "age"}
+    shown = RENDERERS["gap"](row, f"{stem}_gap")
+    assert (shown.text, shown.order, shown.small) == expected
+
+
 def test_secrets_of_a_victim_are_means_over_seeds(board):
     (row,) = secret_rows(board(record("a", privacy=0.4), record("a", seed=1, privacy=0.2)), "data", "a")
     assert (row["secret"], row["attack_accuracy"]) == ("gender", pytest.approx(0.7))
