@@ -4,18 +4,21 @@
   may claim a gain. The power is the share of claims for one attack that knows something.
 - **Coverage**: 95 % intervals of accuracy with authors of heavy-tailed sizes, of F1 of rare entities, of areas, and of
   empirical privacy where the attack and the constant guess are equally good. At least 93 % must hold the true value.
+- **Gaps between groups**: at most 5 % of samples may show a gap if there is none. At least 95 % must show a true gap of
+  .2 between groups of 300 texts.
 
 A hundred runs of each case take 80 seconds on one core.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from _timing import verdict
 from scipy import stats
 
 from leakboard.metrics.areas import Area, Ranking
+from leakboard.metrics.fairness import widest_gaps
 from leakboard.metrics.intervals import ratio_interval
 from leakboard.metrics.measures import Ratio, accuracy, micro_f1, remaining_privacy
 from leakboard.threats.sentence_parts import LARGEST_P_VALUE
@@ -23,6 +26,19 @@ from leakboard.threats.sentence_parts import LARGEST_P_VALUE
 ATTACKS = (1, 3, 8, 30)
 SHIFT = 0.5
 """Shift of the scores of the attack that knows something, in standard deviations: its area is .64."""
+
+GROUPS = (
+    ((300, 20, 20, 20), (0.8,) * 4, 1),
+    ((300, 40, 40, 40), (0.5,) * 4, 1),
+    ((300, 40, 40, 40), (0.8,) * 4, 1),
+    ((300, 40, 40, 40), (0.95,) * 4, 1),
+    ((60,) * 10, (0.8,) * 10, 1),
+    ((300, 150, 150, 150), (0.8,) * 4, 5),
+    ((150,) * 10, (0.8,) * 10, 5),
+    ((300, 300), (0.5, 0.7), 1),
+    ((300, 300, 40, 40), (0.5, 0.7, 0.6, 0.6), 1),
+)
+"""Sizes and accuracies of groups, and the number of texts of an author."""
 
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray | None]]
 Interval = tuple[float, float]
@@ -104,6 +120,27 @@ def of_area(rng: np.random.Generator, n: int, prevalence: float, shift: float) -
     return Area.of([Ranking(rng.normal(size=n) + shift * inside, inside)]).interval()
 
 
+def shown_gaps(
+    sizes: Sequence[int], accuracies: Sequence[float], texts_of_author: int, runs: int, rng: np.random.Generator
+) -> float:
+    """Return the share of samples in which the widest gap of accuracy between groups is shown.
+
+    Authors have ``texts_of_author`` texts of one group; their skills have a beta distribution with similarity .3. With
+    one text each, texts have no authors.
+    """
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    authors = np.arange(len(groups)) // texts_of_author if texts_of_author > 1 else None
+    skills, spread = np.repeat(accuracies, sizes), 1 / 0.3 - 1
+    shown = 0
+    for _ in range(runs):
+        mean = skills[::texts_of_author]
+        skill = skills if authors is None else rng.beta(mean * spread, (1 - mean) * spread)[authors]
+        right = (rng.random(len(groups)) < skill).astype(np.int64)
+        gap, _ = widest_gaps({"group": groups}, right, np.ones(len(groups), dtype=np.int64), authors)
+        shown += gap.low is not None and gap.low > 0
+    return shown / runs
+
+
 def main(runs: int = 2000, seed: int = 0) -> None:
     """Run each case ``runs`` times."""
     worst = 0.0
@@ -135,5 +172,13 @@ def main(runs: int = 2000, seed: int = 0) -> None:
         share = coverage((interval(rng) for _ in range(runs)), truth)
         least = min(least, share)
         print(f"  {name}: {share:.3f}", flush=True)
+    print("gaps between groups that are shown: sizes, accuracies, texts of an author")
+    by_truth: dict[bool, list[float]] = {False: [], True: []}
+    for sizes, accuracies, texts_of_author in GROUPS:
+        share = shown_gaps(sizes, accuracies, texts_of_author, runs, np.random.default_rng(seed))
+        by_truth[min(accuracies) < max(accuracies)].append(share)
+        print(f"  {sizes}, {accuracies}, {texts_of_author}: {share:.3f}", flush=True)
+    verdict("interval_coverage_false_gaps", max(by_truth[False]), 0.05, at_most=True)
+    verdict("interval_coverage_gap_power", min(by_truth[True]), 0.95)
     verdict("interval_coverage_false_claims", worst, 0.05, at_most=True)
     verdict("interval_coverage_least", least, 0.93)
