@@ -3,6 +3,9 @@
 The model is the encoder, dropout and one softmax layer. It is trained by AdamW with linear decay, and the epoch with
 the best dev loss is kept. The victim publishes the pooled vector of each text, and the contextual vectors of its words.
 It makes no privacy claim.
+
+The vector of a text is by default the first token's. DPNR's code takes the pooler's: ``pooling: pooler``. A checkpoint
+without weights of the pooler gets random ones, which are trained and saved with the others.
 """
 
 from dataclasses import replace
@@ -41,10 +44,10 @@ class Bert(PretrainedVictim, TrainableVictim):
     """First learning rate of AdamW; it falls linearly to 0."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Rate of dropout before the softmax layer."""
-    pooling: checkpoints.Pooling = "cls"
-    """Vector of a text: the vector of the first token (cls), or the mean over tokens (mean)."""
+    pooling: checkpoints.TrainedPooling = "cls"
+    """Vector of a text: the first token's (cls), the same after BERT's dense layer and tanh (pooler), or the mean."""
     train_layers: Literal["all", "none"] | Count = "all"
-    """Encoder layers to train: all, none, or the last k. The other layers are frozen, without dropout."""
+    """Encoder layers to train: all, none, or the last k. The others are frozen, without dropout; poolers are not."""
     attend_masks: bool = True
     """Whether words attend to the mask tokens that replace hidden words; not so in DPNR's code."""
 

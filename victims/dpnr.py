@@ -1,8 +1,8 @@
 """Publish differentially private neural representations (DPNR: Lyu, He and Li 2020), on any trained encoder.
 
 Words of a text may be hidden first. The text is encoded, and its vector is scaled to [0, 1] by its own minimum and
-maximum. Then noise is added (their algorithms 1 and 2). Training data are not protected. The defaults are the paper's
-algorithms:
+maximum. Then noise is added (their algorithms 1 and 2). Training data are not protected. By default the vector is
+BERT's pooled one, as in their code. The defaults are the paper's algorithms:
 
 | option | value | what is released | what is proved |
 |---|---|---|---|
@@ -40,7 +40,7 @@ from leakboard.privacy.mechanisms.masking import check_sensitive, hide_words
 from leakboard.privacy.mechanisms.normalisation import min_max
 from leakboard.privacy.mechanisms.textbook import Positive, WordDropout
 from leakboard.randomness import derived_seed, stream
-from leakboard.suite.options import Strings, part, reset, victim
+from leakboard.suite.options import ALWAYS_NAMED, Strings, part, reset, victim
 from leakboard.victims._encoders import ENCODERS
 from leakboard.victims.bert import Bert
 from leakboard.victims.embedding_bag import EmbeddingBag
@@ -52,8 +52,8 @@ Budgets = Annotated[tuple[Positive, ...], Field(strict=False)]
 class Dpnr(Victim):
     epsilon: Positive | None
     """Epsilon that is claimed for one release, before word dropout; null: normalised vectors without noise."""
-    encoder: part(ENCODERS) = Field(default=Bert())  # type: ignore[valid-type]
-    """Victim that makes the vectors, with its own options."""
+    encoder: Annotated[part(ENCODERS), ALWAYS_NAMED] = Field(default=Bert(pooling="pooler"))  # type: ignore[valid-type]
+    """Victim that makes the vectors, with its own options; ``encoder: bert`` alone takes the first token's vector."""
     mu: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Word dropout: the rate at which words are hidden before they are encoded."""
     dropout: Literal["independent", "exact_count"] = "independent"

@@ -1,6 +1,6 @@
 """Find pretrained encoders: in a local folder, on the Hugging Face hub at a pinned revision, or in a package (MiniLM).
 
-`Pooling` and `Precision` are options of `transformer`, which reads them; this module imports no torch.
+`Pooling`, `TrainedPooling` and `Precision` are options of `transformer`; this module imports no torch.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from leakboard.errors import RequestError, one_line
 from leakboard.store import file_checksum
 
 Pooling = Literal["cls", "mean"]
+TrainedPooling = Literal["cls", "pooler", "mean"]
 Precision = Literal["auto", "float32", "bfloat16"]
 
 MINILM = "all-MiniLM-L6-v2"

@@ -22,7 +22,7 @@ from leakboard.execution.devices import has_bfloat16
 from leakboard.interfaces import Coverage, Floats, PublishedWords, Texts
 from leakboard.models import frozen_states
 from leakboard.models.bert_layers import AttentionMask, BertLayers, HiddenStates
-from leakboard.models.checkpoints import Pooling, Precision
+from leakboard.models.checkpoints import Precision, TrainedPooling
 from leakboard.models.encoder import Encoder
 
 if TYPE_CHECKING:
@@ -57,17 +57,22 @@ class TransformerEncoder(Encoder):
     Args:
         folder: configuration, tokenizer and safetensors weights.
         max_tokens: longer texts are cut (tokens, special ones included).
-        pooling: ``cls`` takes the first token's vector, ``mean`` the mean over the text's tokens.
+        pooling: ``cls`` takes the first token's vector, ``pooler`` passes it through BERT's dense layer and tanh, and
+            ``mean`` takes the mean over the text's tokens. Missing weights of the dense layer are drawn by torch's
+            global generator.
         precision: ``auto`` takes bfloat16 if the processor has it.
         batch_size: texts in each batch.
         attends_masks: whether tokens attend to masks (`mask`), and whether means include them.
+
+    Raises:
+        RequestError: ``pooling`` is ``pooler``, but the architecture has none.
     """
 
     def __init__(
         self,
         folder: Path,
         max_tokens: int,
-        pooling: Pooling,
+        pooling: TrainedPooling,
         precision: Precision,
         batch_size: int,
         attends_masks: bool = True,
@@ -89,6 +94,8 @@ class TransformerEncoder(Encoder):
             **LOCAL,
         ).float()
         self.pooling = pooling
+        if pooling == "pooler" and not hasattr(getattr(self.model, "pooler", None), "dense"):
+            raise RequestError(f"pooling: {type(self.model).__name__} has no pooler; allowed: cls, mean")
         self.batch_size = batch_size
         self.unattended = None if attends_masks else self.tokenizer.backend_tokenizer.token_to_id(self.mask)
         self.max_tokens = min(max_tokens, getattr(self.model.config, "max_position_embeddings", max_tokens))
@@ -144,7 +151,7 @@ class TransformerEncoder(Encoder):
         return Coverage(cut=float(np.mean([bool(encoding.overflowing) for encoding in self.tokenise(texts)])))
 
     def freeze(self, trained: TrainedLayers) -> None:
-        """Freeze the embeddings and all but the ``trained`` layers: no gradient, and no dropout.
+        """Freeze the embeddings and all but the ``trained`` layers: no gradient, and no dropout. A pooler is trained.
 
         Raises:
             RequestError: ``trained`` is a number, but the architecture has no list of its layers.
@@ -152,12 +159,14 @@ class TransformerEncoder(Encoder):
         if trained == "all":
             return
         self.model.requires_grad_(False)
+        if self.pooling == "pooler":
+            self.model.pooler.requires_grad_(True)
         self._trained = tuple(self.layers()[-trained:]) if isinstance(trained, int) else ()
         for layer in self._trained:
             layer.requires_grad_(True)
         self.train(self.training)
         if self.parts is not None:
-            upper = len(self._trained) or int(self.pooling == "cls")  # the last layer is cheap for the first token
+            upper = len(self._trained) or int(self.pooling != "mean")  # the last layer is cheap for the first token
             self.parts = BertLayers.of(self.model, len(self.layers()) - upper)
 
     def train(self, mode: bool = True) -> Self:
@@ -255,15 +264,20 @@ class TransformerEncoder(Encoder):
 
     def forward(self, prepared: Sequence[Prepared]) -> torch.Tensor:
         """Return pooled vectors, float32 (batch, d)."""
-        if self.pooling == "cls" and self.parts is not None:
-            states, mask = self._after_lower(prepared)
-            with self._autocast():
-                return self.parts.first_tokens(states, mask).float()
-        states, mask = self.states(prepared)
-        if self.pooling == "cls":
-            return states[:, 0]
-        weights = mask.unsqueeze(-1).float()
-        return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+        if self.pooling == "mean":
+            states, mask = self.states(prepared)
+            weights = mask.unsqueeze(-1).float()
+            return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+        first = self._first_tokens(prepared)
+        return self.model.pooler(first.unsqueeze(1)) if self.pooling == "pooler" else first
+
+    def _first_tokens(self, prepared: Sequence[Prepared]) -> torch.Tensor:
+        """Return the first tokens' vectors of the last layer, float32 (batch, d)."""
+        if self.parts is None:
+            return self.states(prepared)[0][:, 0]
+        states, mask = self._after_lower(prepared)
+        with self._autocast():
+            return self.parts.first_tokens(states, mask).float()
 
     @torch.no_grad()
     def words(self, texts: Texts) -> PublishedWords:

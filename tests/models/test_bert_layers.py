@@ -124,9 +124,10 @@ def passes(monkeypatch):
 class TestFrozenLayers:
     """The output of frozen layers is cached, and no vector changes."""
 
-    @pytest.mark.parametrize("pooling", ["cls", "mean"])
-    @pytest.mark.parametrize("trained", [1, 2, 7, "none"])
+    @pytest.mark.parametrize("pooling", ["cls", "pooler", "mean"])
+    @pytest.mark.parametrize("trained", [1, 2, 7, "none", "all"])
     def test_vectors_are_the_whole_model_s(self, make, reviews, tiny_bert, trained, pooling):
+        """Each text is encoded alone, without padding, and pooled here."""
         texts = reviews.texts("test")[:30]
         model = AutoModel.from_pretrained(tiny_bert).eval()
         encoder = make(trained, pooling)
@@ -134,7 +135,8 @@ class TestFrozenLayers:
             ids = torch.tensor([encoder.tokenise([text])[0].ids])
             with torch.no_grad():
                 states = model(ids).last_hidden_state[0]
-            expected = states[0] if pooling == "cls" else states.mean(0)
+                dense = torch.tanh(model.pooler.dense.weight @ states[0] + model.pooler.dense.bias)
+            expected = {"cls": states[0], "pooler": dense, "mean": states.mean(0)}[pooling]
             np.testing.assert_allclose(vector, expected, atol=2e-6)
 
     def test_the_same_texts_pass_once(self, make, passes, reviews, tmp_path):

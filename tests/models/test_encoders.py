@@ -8,14 +8,17 @@ import huggingface_hub
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel
+from safetensors.torch import load_file, save_file
+from transformers import AutoModel, DistilBertConfig, DistilBertModel
 
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import RequestError
 from leakboard.interfaces import Coverage, Texts
 from leakboard.models import checkpoints, task_training
 from leakboard.models.transformer import TransformerEncoder
+from leakboard.randomness import seeded
 from leakboard.victims.bert import Bert
+from leakboard.victims.dpnr import Dpnr
 from leakboard.victims.sentence_encoder import SentenceEncoder
 
 RNG = np.random.default_rng(0)
@@ -111,6 +114,51 @@ class TestBert:
             bert(tiny_bert).fit(corpus, 0)
 
 
+def checkpoint_without(tiny_bert, prefix, folder):
+    """Copy a checkpoint without the weights that begin with a prefix."""
+    shutil.copytree(tiny_bert, folder)
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: value for name, value in weights.items() if not name.startswith(prefix)}
+    assert len(kept) < len(weights)
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+class TestPooler:
+    """BERT's dense layer with tanh, which DPNR's code publishes."""
+
+    def test_it_is_the_vector_of_dpnr_unless_another_encoder_is_named(self):
+        assert Dpnr(epsilon=1.0).encoder == Bert(pooling="pooler")
+        assert Bert().pooling == "cls"
+
+    @pytest.mark.parametrize("trained", ["none", pytest.param("all", marks=pytest.mark.slow)])
+    def test_missing_weights_are_drawn_trained_and_saved(self, tiny_bert, reviews, tmp_path, trained):
+        folder, texts = checkpoint_without(tiny_bert, "pooler.", tmp_path / "bare"), reviews.texts("test")
+        victim = bert(folder, pooling="pooler", train_layers=trained)
+        fits = [victim.fit(reviews.only("train", "dev"), 0) for _ in range(2)]
+        first, again = (fitted.publish_documents(texts, RNG) for fitted in fits)
+        assert np.array_equal(first, again)
+        with seeded(0):
+            before = victim.build(reviews).model.pooler.dense.weight
+        assert not torch.equal(before, fits[0].encoder.model.pooler.dense.weight)
+        fits[0].save(tmp_path / "saved")
+        assert np.array_equal(victim.load(tmp_path / "saved").publish_documents(texts, RNG), first)
+
+    def test_weights_of_the_checkpoint_are_kept(self, tiny_bert):
+        weights = load_file(tiny_bert / "model.safetensors")["pooler.dense.weight"]
+        assert torch.equal(TransformerEncoder(tiny_bert, 64, "pooler", "float32", 3).model.pooler.dense.weight, weights)
+
+    def test_an_architecture_without_one_is_refused(self, tiny_bert, tmp_path):
+        DistilBertModel(DistilBertConfig(vocab_size=50, dim=8, hidden_dim=8, n_layers=1, n_heads=2)).save_pretrained(
+            tmp_path
+        )
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            shutil.copy(tiny_bert / name, tmp_path)
+        assert TransformerEncoder(tmp_path, 64, "cls", "float32", 3).dimension == 8
+        with pytest.raises(RequestError, match="pooling: DistilBertModel has no pooler; allowed: cls, mean"):
+            TransformerEncoder(tmp_path, 64, "pooler", "float32", 3)
+
+
 class TestEncoder:
     @pytest.mark.parametrize("seed", [None, 0, 1])
     @pytest.mark.parametrize("count", [0, 1, 3, 100, 103])
@@ -129,7 +177,7 @@ class TestEncoder:
         encodings, generator = encoder.tokenise(reviews.texts("train")), torch.Generator().manual_seed(0)
         assert list(encoder.batches(encodings, generator)) != list(encoder.batches(encodings, generator))
 
-    @pytest.mark.parametrize("pooling", ["mean", "cls"])
+    @pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
     def test_batches_do_not_change_the_vectors(self, tiny_bert, reviews, pooling):
         encoder = TransformerEncoder(tiny_bert, 64, pooling, "float32", 4)
         texts = [*TEXTS, *reviews.texts("test")[:10]]

@@ -234,7 +234,7 @@ class TestOptions:
         assert dpnr(encoder="bert").encoder == Bert()
         assert dpnr(encoder={"bert": {"epochs": 3}}).encoder == Bert(epochs=3)
         assert label("dpnr", dpnr(encoder={"bert": {"epochs": 3}})) == "dpnr(encoder=bert(epochs=3), epsilon=1.0)"
-        assert label("dpnr", dpnr(encoder="bert", epsilon=None)) == "dpnr(epsilon=null)"
+        assert label("dpnr", dpnr(encoder="bert", epsilon=None)) == "dpnr(encoder=bert, epsilon=null)"
         again = build(Dpnr, options.as_dict(dpnr()), "here")
         assert again == dpnr()
 
