@@ -4,6 +4,8 @@ This is algorithm A1 of Zouhri and Abecidan (2021).
 
 - Against a static table the attacker trains the same recipe on auxiliary texts, and compares vectors by cosine. Two
   trainings give rotated spaces. The attacker may first align them by an orthogonal map of known vectors (Procrustes).
+- The attacker knows its own table without noise, as in the study (algorithm A3). With ``own_publications: 1`` it adds
+  the victim's noise to its own table, as in the study's second variant.
 - Against contextual encoders the attacker embeds auxiliary texts, and names each vector by the words nearest to it.
 """
 
@@ -23,6 +25,9 @@ from leakboard.models.search import nearest, nearest_groups, normalised
 from leakboard.suite.options import Count, attack
 from leakboard.threats.words import WordGuesses, WordsAttack, WordsView
 
+AVERAGED = 100
+"""Noisy copies that are averaged if the victim does not give its exact table."""
+
 
 @dataclass(frozen=True)
 class Anchors:
@@ -32,7 +37,7 @@ class Anchors:
     vocabulary_rows: np.ndarray
 
 
-@attack(revision=1)
+@attack(revision=2)
 class NearestNeighbour(WordsAttack):
     align: Literal["none", "anchors", "iterative"] = "none"
     """Static tables: no rotation (none), rotation by known words (anchors), or also by mutual matches (iterative)."""
@@ -44,8 +49,8 @@ class NearestNeighbour(WordsAttack):
     """Number of words named for each vector; all other words have the reciprocal rank 0."""
     own_texts: Count = 2000
     """Contextual encoders: number of texts that the attacker embeds for its index; there is no alignment."""
-    own_publications: Count = 100
-    """Static tables with noise: how many noisy copies of its own table the attacker averages; 1: no averaging."""
+    own_publications: Count | None = None
+    """Static tables with noise: noisy copies of its own table that the attacker averages; null: the exact table."""
     exact_limit: Count = 2_000_000
     """Largest static table that is searched exactly (vectors); else the record has the measured recall."""
 
@@ -63,16 +68,22 @@ class NearestNeighbour(WordsAttack):
         return FittedNearestNeighbour(self, shadow_table.words, vectors, anchors=anchors)
 
     def _shadow_table(self, view: WordsView, seed: int) -> PublishedWords:
-        """Return the attacker's table, trained by the victim's recipe, with its noise averaged out."""
+        """Return the attacker's table, trained by the victim's recipe, without noise or as an average of noisy copies.
+
+        A victim that does not give its exact table is averaged over `AVERAGED` copies.
+        """
         shadow = view.oracle.train_shadow(seed, private=False)
         texts, rng = view.auxiliary.texts("train"), np.random.default_rng(seed)
+        if self.own_publications is None and (exact := shadow.exact_words(texts)) is not None:
+            return exact
         first = shadow.publish_words(texts, rng)
         if not isinstance(view.claim, ReleaseClaim):  # the table is the same each time
             return first
+        copies = self.own_publications or AVERAGED
         total = first.vectors.astype(np.float64)
-        for _ in range(self.own_publications - 1):
+        for _ in range(copies - 1):
             total += shadow.publish_words(texts, rng).vectors
-        return PublishedWords(first.words, (total / self.own_publications).astype(np.float32))
+        return PublishedWords(first.words, (total / copies).astype(np.float32))
 
     def _anchors(self, view: WordsView, vocabulary: list[str]) -> Anchors:
         counts = Counter(word for text in view.auxiliary.texts("train") for word in words(text))

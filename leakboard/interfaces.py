@@ -139,6 +139,10 @@ class FittedVictim:
         """Return the whole table of words; a contextual encoder returns the words of ``texts``."""
         raise RequestError(f"{type(self).__name__} publishes no words")
 
+    def exact_words(self, texts: Texts) -> PublishedWords | None:
+        """Return what ``publish_words`` returns, without the mechanism's noise; None: no mechanism, or unknown."""
+        return None
+
     def predict(self, vectors: Floats) -> Integers | None:
         """Return task labels of published vectors, int64 (n,); None: LeakBoard trains a classifier."""
         return None

@@ -115,6 +115,25 @@ class Mine(Lengths):
 '''
 
 
+HAS_OTHER_EXACT_WORDS = """
+from leakboard.interfaces import PublishedWords
+
+
+class FittedMine(FittedLengths):
+    def publish_words(self, texts, rng):
+        return PublishedWords(["one", "two"], rng.random((2, 2), np.float32))
+
+    def exact_words(self, texts):
+        return PublishedWords(["two", "one"], np.ones((2, 2), np.float32))
+
+
+@victim(revision=1)
+class Mine(Lengths):
+    publishes = ("documents", "words")
+    fitted_class = FittedMine
+"""
+
+
 def publishes(vectors):
     """Return the code of a victim that publishes an expression of the lengths."""
     return f"""
@@ -223,6 +242,12 @@ BROKEN = {
         "imports without side effects",
         "writes /tmp/left",
         "@victim",
+    ),
+    "other exact words": (
+        HAS_OTHER_EXACT_WORDS,
+        "publishes words",
+        "it returns other words than publish_words",
+        "    def exact_words(self, texts):",
     ),
     "no fit": (HAS_NO_FIT, "is complete", "does not define fit, which every victim has; did", "@victim"),
 }

@@ -130,6 +130,10 @@ class FittedWord2Vec(WordVectors):
             means[i] = mechanism.release(table[released_rows], rng).mean(0)
         return means
 
+    def exact_words(self, texts: Texts) -> PublishedWords:
+        """Return the whole table, scaled to [0, 1] if it is released with noise."""
+        return PublishedWords(self.vocabulary, self.vectors)
+
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
         """Return the whole table; with noise, each vector is released once."""
         vectors = self.vectors if self.mechanism is None else self.mechanism.release(self.vectors, rng)

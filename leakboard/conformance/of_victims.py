@@ -99,13 +99,18 @@ def releases_come_from_its_mechanism(subject: Subject) -> None:
 
 @promise("victims")
 def publishes_words(subject: Subject) -> None:
-    """Vectors of words are float32 (V, d) and finite. A table has each word once; contextual words are in order."""
+    """Vectors of words are float32 (V, d) and finite. A table has each word once; contextual words are in order.
+
+    Exact words, if the victim gives them, are those that it publishes.
+    """
     if "words" not in subject.plugin.publishes:
         raise NotChecked("it publishes no words")
     texts, part = subject.corpus.texts("test"), type(subject.fitted).publish_words
     words = subject.fitted.publish_words(texts, np.random.default_rng(0))
     expect(words.words, "it publishes no word", part)
     _expect_floats(words.vectors, len(words.words), part)
+    exact, exactly = subject.fitted.exact_words(texts), type(subject.fitted).exact_words
+    expect(exact is None or exact.words == words.words, "it returns other words than publish_words", exactly)
     if (index := words.text_index) is None:
         expect(len(set(words.words)) == len(words.words), "a word occurs twice in the table", part)
         return

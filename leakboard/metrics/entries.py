@@ -223,6 +223,15 @@ METRICS: Mapping[str, MetricEntry] = {
         of="victim",
     ),
     "recall@1": MetricEntry("Share of the words whose first candidate is right."),
+    "recall@2": MetricEntry(
+        "Share of the words that are among the first two candidates.", since="0.2.0", listed="page"
+    ),
+    "recall@3": MetricEntry(
+        "Share of the words that are among the first three candidates.", since="0.2.0", listed="page"
+    ),
+    "recall@4": MetricEntry(
+        "Share of the words that are among the first four candidates.", since="0.2.0", listed="page"
+    ),
     "recall@5": MetricEntry("Share of the words that are among the first five candidates."),
     "mean_reciprocal_rank": MetricEntry("1 / the rank of the right candidate, averaged over words."),
     "known_to_attacker": MetricEntry("Share of the published words that are in the vocabulary of the guesses."),

@@ -50,7 +50,7 @@ class RecoveredSentence:
 def word_metrics(
     guesses: WordGuesses, published: Sequence[str], frequent: Sequence[str], units: Integers | None = None
 ) -> list[Metric]:
-    """Return recall at 1 and 5 and mean reciprocal rank over the published vectors.
+    """Return recall at 1 to 5 and mean reciprocal rank over the published vectors.
 
     A word that the attacker does not know cannot be recovered, but counts in the denominator.
 
@@ -68,7 +68,7 @@ def word_metrics(
         raise NotApplicable("no published word is left to name: the attacker asked for every one (fewer anchors?)")
     ranks = true_ranks(guesses, published)
     words, every = np.asarray(published), np.ones(len(ranks))
-    hits = {k: Ratio((ranks < k).astype(np.float64), every, units) for k in (1, HEADLINE)}
+    hits = {k: Ratio((ranks < k).astype(np.float64), every, units) for k in range(1, HEADLINE + 1)}
     by_constant = Ratio(np.isin(words, frequent[:HEADLINE]).astype(np.float64), every, units)
     reciprocal = Ratio(np.where(np.isfinite(ranks), 1 / (ranks + 1), 0.0), every, units)
     known_share = float(np.isin(words, guesses.vocabulary).mean())
@@ -77,8 +77,7 @@ def word_metrics(
         remaining_privacy(hits[HEADLINE], by_constant),
         *advantage(hits[HEADLINE], by_constant),
         Metric("privacy_best_constant", 1 - by_constant.value, n=len(ranks)),
-        hits[1].metric("recall@1"),
-        hits[HEADLINE].metric(f"recall@{HEADLINE}"),
+        *(hit.metric(f"recall@{k}") for k, hit in hits.items()),
         reciprocal.metric("mean_reciprocal_rank"),
         Metric("known_to_attacker", known_share, n=len(ranks)),
     ]

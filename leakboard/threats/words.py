@@ -63,7 +63,7 @@ class WordsThreat(Threat["WordsAttack"]):
     found: ClassVar = "the right word is among five candidates in {score}, in {constant} without the vectors"
     things: ClassVar = "words"
     needs: ClassVar = "words"
-    revision: ClassVar = 3
+    revision: ClassVar = 4
 
     def evaluate(self, attack: WordsAttack, side: VictimSide) -> AttackResult:
         """Show the vectors of the words that the attack did not query, in random order; score the ranked candidates.

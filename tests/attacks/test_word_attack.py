@@ -1,6 +1,6 @@
 """Test word recovery against fake victims with known vectors: planted truths on both sides."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -8,8 +8,10 @@ import pytest
 from scipy import stats
 
 from leakboard.attacks.nearest_neighbour import NearestNeighbour
+from leakboard.claims import ReleaseClaim
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import FittedVictim, PublishedWords
+from leakboard.models.search import normalised
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.randomness import Streams
 from leakboard.threats.oracle import Oracle
@@ -38,6 +40,28 @@ class Static(FittedVictim):
 
     def publish_words(self, texts, rng):
         return PublishedWords(list(self.words), self.table.astype(np.float32))
+
+
+@dataclass(frozen=True)
+class Noisy(Static):
+    """Publishes its table with fresh Laplace noise, and knows the exact table unless ``tells`` is False."""
+
+    tells: bool = True
+    scale: float = 3.0
+
+    @property
+    def claim(self):
+        return ReleaseClaim(1 / self.scale, 0.0, "word", "laplace", "1", 1 / self.scale)
+
+    def fit(self, corpus, seed):
+        return self
+
+    def exact_words(self, texts):
+        return Static.publish_words(self, texts, None) if self.tells else None
+
+    def publish_words(self, texts, rng):
+        noise = rng.laplace(0, self.scale, self.table.shape).astype(np.float32)
+        return PublishedWords(list(self.words), self.table.astype(np.float32) + noise)
 
 
 class Contextual(FittedVictim):
@@ -161,6 +185,37 @@ def test_approximate_search_is_reported(corpus):
     table, _, independent = tables()
     _, result = recovered(Static(independent, table), corpus, exact_limit=100)
     assert "approximate search with recall 0." in result.details
+
+
+class TestNoisyTables:
+    """The attacker knows its own table exactly, or adds noise as the victim does."""
+
+    @staticmethod
+    def attacker_table(corpus, tells=True, **options):
+        victim = Noisy(tables()[0], tables()[0], tells=tells)
+        side, auxiliary = side_of(victim, corpus), corpus.only("train", "dev")
+        view = WordsView(auxiliary, contextual=False, claim=victim.claim, oracle=Oracle(side, auxiliary))
+        return NearestNeighbour(**options).fit(view, 0).vectors
+
+    def test_the_table_is_exact(self, corpus):
+        exact = normalised(tables()[0].astype(np.float32))
+        assert np.array_equal(self.attacker_table(corpus), exact)
+        errors = {copies: np.abs(self.attacker_table(corpus, own_publications=copies) - exact) for copies in (1, 100)}
+        assert errors[1].mean() > 3 * errors[100].mean() > 0
+
+    def test_a_table_that_the_victim_does_not_give_is_averaged(self, corpus):
+        averaged = self.attacker_table(corpus, own_publications=100)
+        assert np.array_equal(self.attacker_table(corpus, tells=False), averaged)
+
+    def test_noise_on_its_own_table_costs_the_attacker_words(self, corpus):
+        victim = Noisy(tables()[0], tables()[0], scale=0.5)
+        side = side_of(victim, corpus)
+        side = replace(side, published=replace(side.published, claim=victim.claim))
+        scores = [
+            next(m for m in evaluate_attack(NearestNeighbour(own_publications=n), side).metrics if m.name == "recall@1")
+            for n in (None, 1)
+        ]
+        assert scores[0].low > scores[1].high
 
 
 class TestContextual:

@@ -9,6 +9,7 @@ from published_files import own_plugins
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.entity_presence import EntityPresence
+from leakboard.attacks.nearest_neighbour import NearestNeighbour
 from leakboard.board import tables
 from leakboard.suite import revisions
 from leakboard.threats.canaries import CanariesThreat
@@ -23,6 +24,7 @@ PUBLISHED_REVISIONS = (
     (BagOfWords, REVISION, 1),
     (EntityPresence, REVISION, 1),
     (MembershipThreat, "revision", 1),
+    (NearestNeighbour, REVISION, 1),
     (SecretsThreat, "revision", 1),
     (TextsThreat, "revision", 1),
     (WordsThreat, "revision", 1),

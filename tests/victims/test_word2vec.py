@@ -75,6 +75,15 @@ def test_documents_are_the_mean_of_the_published_words(reviews, fitted):
     assert published.text_index is None
 
 
+def test_exact_words_are_the_scaled_table_without_noise(corpus, fitted):
+    noisy = Word2Vec(vector_size=16, epsilon=10.0).fit(corpus, 1)
+    low, high = fitted.vectors.min(1, keepdims=True), fitted.vectors.max(1, keepdims=True)
+    exact, published = noisy.exact_words(Texts([])), noisy.publish_words(Texts([]), RNG)
+    assert exact.words == published.words == fitted.vocabulary
+    np.testing.assert_allclose(exact.vectors, (fitted.vectors - low) / (high - low), rtol=1e-5)
+    assert 0.08 < np.abs(published.vectors - exact.vectors).mean() < 0.12  # Laplace noise of mean size 1 / epsilon
+
+
 @pytest.mark.parametrize(("initialisation", "is_shared"), [("word", True), ("gensim", False)])
 def test_start_vectors_by_word_are_the_same_in_all_models(reviews, initialisation, is_shared):
     """A negligible learning rate leaves the start vectors, of two halves and two seeds."""
