@@ -9,9 +9,10 @@ setting 3 the user's corpus is 70 % of the first questions, and the attacker's a
       - quora: {column: question1, share: 0.7, auxiliary: {tweets: {max_words: 10, share: 0.3}}}
 
 The share is drawn from the rows of the file (161,716 and 283,003 of 404,290). Drawn rows without a question are dropped
-and counted (``blank_rows``). The study trains on its whole share; here dev and test are drawn from it. A question that
-occurs in several pairs is kept as often as it occurs. Whether a pair means the same is not read. The data are under
-Quora's terms of service: non-commercial use.
+and counted (``blank_rows``). Then, as in the study, a question is kept once: ``dropped_copies`` counts the others.
+Questions are equal if they have the same words, whatever their case and punctuation. The study trains on its whole
+share; here dev and test are drawn from it. Whether a pair means the same is not read. The data are under Quora's terms
+of service: non-commercial use.
 """
 
 from typing import Literal
@@ -19,7 +20,7 @@ from typing import Literal
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.tabular import InputRow, OnBadRows, clean_text, read_rows
-from leakboard.datasets._preparation.random_rows import DrawnSplits, SampleShare, Seed, sample
+from leakboard.datasets._preparation.random_rows import DrawnSplits, Duplicates, SampleShare, Seed, distinct, sample
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
 
@@ -34,7 +35,7 @@ FILES = {
 }
 
 
-@dataset(revision=1)
+@dataset(revision=2)
 class Quora(DrawnSplits):
     column: Literal["question1", "question2"] = "question1"
     """Which question of each pair."""
@@ -42,6 +43,8 @@ class Quora(DrawnSplits):
     """Share of the rows that is drawn at random."""
     sample_seed: Seed = 0
     """Seed of the drawn share."""
+    duplicates: Duplicates = "drop"
+    """Questions of the share that occur again: leave them out, as in the study, or keep them."""
     file: Literal["quora_duplicate_questions.tsv", "train.csv", "questions.csv"] = "quora_duplicate_questions.tsv"
     """Quora's own file, or one of Kaggle's two, which need an account."""
     on_bad_rows: OnBadRows = "error"
@@ -67,13 +70,15 @@ class Quora(DrawnSplits):
         path = FILES[self.file].fetch()
         read = read_rows(str(path), ("question1", "question2"), self._clean, self.on_bad_rows)
         drawn = sample(read.frame(), self.share, self.sample_seed)
-        frame = drawn[drawn["text"] != ""]
+        asked = drawn[drawn["text"] != ""]
+        frame = distinct(asked, self.duplicates)
         splits = self.divide(frame)
         checks = {
             "source_rows": read.total,
             "sampled_rows": len(drawn),
             "dropped_rows": read.dropped,
-            "blank_rows": len(drawn) - len(frame),
+            "blank_rows": len(drawn) - len(asked),
+            "dropped_copies": len(asked) - len(frame),
         }
         return build_corpus("quora", splits, (), None, checks)
 

@@ -17,8 +17,7 @@ from typing import Literal
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.tabular import InputRow, OnBadRows, clean_text, read_lines
-from leakboard.data.tokens import words
-from leakboard.datasets._preparation.random_rows import DrawnSplits
+from leakboard.datasets._preparation.random_rows import DrawnSplits, distinct
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
 
@@ -52,7 +51,7 @@ class Tatoeba(DrawnSplits):
         """
         read = read_lines(FILE.fetch(), self._clean, self.on_bad_rows, MEMBER)
         whole = read.frame()
-        frame = whole[~whole["text"].map(lambda text: " ".join(words(text))).duplicated()]
+        frame = distinct(whole)
         checks = {
             "source_rows": read.total,
             "dropped_rows": read.dropped,

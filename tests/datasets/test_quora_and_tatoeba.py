@@ -67,10 +67,21 @@ class TestQuora:
 
     def test_a_question_asked_twice_is_in_one_split(self, folder):
         self.write(folder / "quora_duplicate_questions.tsv", [("Is it so?", "Is it?")] * 10 + list(self.PAIRS))
-        corpus = Quora(test_share=0.3).load()
+        corpus = Quora(test_share=0.3, duplicates="keep").load()
         assert sum("Is it so?" in split["text"][:] for split in corpus.splits.values()) == 1
         assert sum(sizes(corpus).values()) == 50
         assert corpus.checks["test_copies"] == corpus.checks["dev_copies"] == 0
+
+    def test_a_question_is_kept_once_after_the_share_is_drawn(self, folder):
+        """Case and punctuation make no other question, as in the study."""
+        copies = [("Is it so?", "Is it?")] * 10 + [("is it so", "Is it?")] * 10
+        self.write(folder / "quora_duplicate_questions.tsv", [*copies, *self.PAIRS])
+        corpus, kept = Quora().load(), Quora(duplicates="keep").load()
+        assert sum(sizes(corpus).values()) == 41
+        assert (corpus.checks["dropped_copies"], kept.checks["dropped_copies"]) == (19, 0)
+        share = Quora(share=0.5).load()
+        assert share.checks["sampled_rows"] == 30
+        assert by_row(share).items() <= by_row(Quora(share=0.5, duplicates="keep").load()).items()
 
     @pytest.mark.parametrize(
         ("line", "reason"),

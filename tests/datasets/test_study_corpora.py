@@ -132,6 +132,15 @@ class TestTweets:
         assert cut[3] == "tweet 3 about the old mill @user3 and 3 more"
         assert by_row(Tweets(max_words=99).load())[3] == " ".join(self.LINES[3].split())
 
+    def test_whole_tweets_are_kept_once(self, data):
+        """Tweets that agree only up to the cut are kept both, as in the study."""
+        again = ("TWEET 3 about the old mill, @user3 and 3 more words of no use mill!", f"{self.LINES[4]} indeed")
+        self.write(data, "\n".join([*self.LINES, *again]).encode())
+        corpus = Tweets(max_words=5).load()
+        assert by_row(corpus)[4] == by_row(corpus)[41] == "tweet 4 about the old"
+        assert (len(by_row(corpus)), corpus.checks["dropped_copies"]) == (41, 1)
+        assert len(by_row(Tweets(duplicates="keep").load())) == 42
+
     def test_a_share_as_in_the_study(self, data):
         self.write(data, "\n".join(self.LINES).encode(), "twitter_en_big.txt.gz")
         corpus = Tweets(size="big", share=0.3, max_words=10).load()
