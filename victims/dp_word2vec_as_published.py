@@ -14,7 +14,9 @@ dimensions, an exact vocabulary.
 
 ``paper_accounting`` (users) trains soundly, but counts personal budgets as the text of Algorithm 1-b does. It charges
 only the sampled users: each pays a share 1/L of the step's cost. Users leave when their shares reach their budget. But
-every user who could have been sampled has the full loss of the step, so users lose more than their budgets.
+every user who could have been sampled has the full loss of the step, so users lose more than their budgets. The text
+charges shares of (epsilon_t, delta_t). Here the cost of a step is what it adds to the accountant's epsilon at the fixed
+``delta``. No delta is charged, and counting the vocabulary is not charged either. So budgets are epsilons at ``delta``.
 
 The theorems below prove the true cost of such steps; with ``vocabulary: exact`` nothing is proved.
 

@@ -11,9 +11,9 @@ So whether a user still takes part depends on the budget and the step alone, and
 many steps. To charge a user's true norm would need every user's gradient at every step. It gains nothing if
 contributions reach the clipping norm.
 
-`PaperAccounting` (broken) charges the sampled users alone, and only a share 1/L of the step's cost each. Both rules are
-unsound: every user who could have been sampled is exposed in full. ``victims/dp_word2vec_as_published.py`` has the
-theorem for the true cost.
+`PaperAccounting` (broken) charges the sampled users alone, and only a share 1/L of the step's cost each: of what the
+step adds to epsilon at a fixed delta. Both rules are unsound: every user who could have been sampled is exposed in
+full. ``victims/dp_word2vec_as_published.py`` has the theorem for the true cost.
 """
 
 from __future__ import annotations
