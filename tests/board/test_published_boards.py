@@ -18,7 +18,8 @@ COLUMNS = {
     "observations secret dataset_options victim_options attack_options attack_score_new empirical_privacy_new "
     "attack_score_dev attack_advantage attack_advantage_low attack_advantage_high attack_advantage_p "
     "attack_advantage_dev attack_auc exposed_value exposed_found exposed_lift own_texts known_pairs queries "
-    "retrained_accuracy retrieval_recall@10",
+    "retrained_accuracy retrieval_recall@10 fairness_gap_low fairness_gap_high fairness_n tpr_gap tpr_gap_low "
+    "tpr_gap_high tpr_n tpr_variable",
     "best_known.csv": "dataset victim secret secrets observations attack attacks chosen_on attack_metric attack_score "
     "empirical_privacy empirical_privacy_low empirical_privacy_high privacy_best_constant privacy_text_classifier "
     "privacy_bayes attack_score_new empirical_privacy_new status attack_advantage attack_advantage_low "
@@ -26,7 +27,7 @@ COLUMNS = {
     "known_pairs queries",
     "skipped.csv": "dataset victim attack reason",
     "fairness.csv": "dataset victim variable group n share task_accuracy gap gap_low gap_high p_value tpr_gap "
-    "attack_accuracy attack",
+    "attack_accuracy attack task_accuracy_low task_accuracy_high",
     "costs.csv": "dataset victim attack seed stage seconds peak_memory_mib device threads",
     "comparison.csv": "source dataset victim attack metric variable group seeds ours ours_low ours_high theirs "
     "difference standard_errors",
