@@ -162,6 +162,8 @@ class Victim(Plugin):
     publishes: ClassVar[tuple[Publication, ...]] = ("documents",)
     encodes_texts: ClassVar[bool] = True
     """Whether vectors are computed from texts; False: a file has a vector for each row of the dataset."""
+    encodes_parts: ClassVar[bool] = True
+    """Whether a part of a text is a text, too; False: texts have a fixed form, such as a number for each coordinate."""
     trainable: ClassVar[bool] = True
     """Whether attackers may train the recipe on their own texts."""
     streams_of: ClassVar[str] = ""

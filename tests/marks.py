@@ -4,6 +4,6 @@ import pytest
 
 
 def with_slow(cases, *slow):
-    """Return the cases of a test; those that are named after them are run by ``make test-all`` alone."""
+    """Return the cases of a test. Those in ``slow`` run only in ``make test-all``."""
     assert {*slow} <= {*cases}
     return [pytest.param(case, marks=pytest.mark.slow) if case in slow else case for case in cases]

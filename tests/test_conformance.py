@@ -24,6 +24,7 @@ LISTINGS = [listing for kind in FOLDERS for listing in REGISTRY.listings(kind)]
 NAMES = [f"{listing.kind}/{listing.name}" for listing in LISTINGS]
 LARGE = {"datasets/ag", "datasets/ag_newsspace", "datasets/trustpilot"}
 """Datasets whose public files take seconds to read."""
+assert {*NAMES} >= LARGE
 
 
 def case(name, *others):

@@ -58,6 +58,7 @@ class Mechanism(Victim):
     """Delta that ``gaussian`` claims; the others claim 0."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "releases")
+    encodes_parts: ClassVar[bool] = False
 
     @classmethod
     def example(cls, folder: Path) -> Self:

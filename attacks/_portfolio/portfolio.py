@@ -15,7 +15,7 @@ from leakboard.attacks._portfolio.ensemble import Ensemble, train_ensemble
 from leakboard.attacks._portfolio.members import Family, Member, Release, Scores, Task
 from leakboard.attacks._portfolio.portfolio_options import PAPERS, PortfolioAttack
 from leakboard.attacks._portfolio.trainer import Trainer
-from leakboard.attacks._portfolio.vector_inputs import Inputs, Scaling, plain_scalings, shrinkage
+from leakboard.attacks._portfolio.vector_inputs import Inputs, Scaling, blocks, plain_scalings, shrinkage
 from leakboard.claims import ReleaseClaim
 from leakboard.interfaces import Floats, Integers
 from leakboard.logs import log_progress
@@ -68,13 +68,13 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
     """
     if options.portfolio in PAPERS:
         options = replace(options, inputs="raw", hidden=PAPERS[options.portfolio])
-    knows_law = options.portfolio == "ensemble" and options.inputs is None and isinstance(view.claim, ReleaseClaim)
-    several = _again(view, view.dev, options.observations) if options.observations > 1 else None
-    trim = 0.0 if several is None or not knows_law else best_trim(view, several)
+    may_know_noise = options.portfolio == "ensemble" and options.inputs is None and isinstance(view.claim, ReleaseClaim)
+    several = _all_publications(view, view.dev, options.observations) if options.observations > 1 else None
+    trim = 0.0 if several is None or not may_know_noise else best_trim(view, several)
     train = _published(view, view.train, options.queries, options.observations, trim)
     dev = view.dev if several is None else replace(view.dev, vectors=trimmed_mean(several, trim))
     release = None
-    if knows_law:
+    if may_know_noise:
         train, dev = (_with_inputs(view, known) for known in (train, dev))
         release = _release(view, options.observations, trim) if train.inputs is not None else None
     chosen, others = _divided(len(dev.vectors), seed)
@@ -119,13 +119,13 @@ def trimmed_mean(publications: Floats, trim: float) -> Floats:
         publications: float32 (n, m, d).
         trim: one of `TRIMS`.
     """
-    if trim == 0:
-        return publications.mean(1)
-    if trim == 0.5:
-        return np.median(publications, 1)
     import scipy
 
-    return np.asarray(scipy.stats.trim_mean(publications, trim, 1), np.float32)
+    result = np.empty((len(publications), publications.shape[2]), np.float32)
+    for rows in blocks(len(publications)):
+        part = publications[rows]
+        result[rows] = np.median(part, 1) if trim == 0.5 else scipy.stats.trim_mean(part, trim, 1)
+    return result
 
 
 def best_trim(view: SecretsView, publications: Floats) -> float:
@@ -154,10 +154,13 @@ def _release(view: SecretsView, observations: int, trim: float) -> Release:
     )
 
 
-def _again(view: SecretsView, first: KnownTexts, observations: int) -> Floats:
+def _all_publications(view: SecretsView, first: KnownTexts, observations: int) -> Floats:
     """Return the first publication of known texts and fresh ones, float32 (n, observations, d)."""
-    fresh = [view.oracle.encode(first.texts) for _ in range(observations - 1)]
-    return np.stack([first.vectors, *fresh], 1)
+    result = np.empty((len(first.vectors), observations, first.vectors.shape[1]), np.float32)
+    result[:, 0] = first.vectors
+    for number in range(1, observations):
+        result[:, number] = view.oracle.encode(first.texts)
+    return result
 
 
 def _published(view: SecretsView, first: KnownTexts, queries: int, observations: int, trim: float) -> KnownTexts:
@@ -171,7 +174,7 @@ def _published(view: SecretsView, first: KnownTexts, queries: int, observations:
     for i in range(queries):
         log_progress(f"publications {i + 1} of {queries} of its own texts")
         start = first if i == 0 else replace(first, vectors=view.oracle.encode(first.texts))
-        parts.append(replace(first, vectors=trimmed_mean(_again(view, start, observations), trim)))
+        parts.append(replace(first, vectors=trimmed_mean(_all_publications(view, start, observations), trim)))
     return KnownTexts.joined(parts)
 
 

@@ -29,7 +29,7 @@ class PortfolioAttack(SecretsAttack):
     queries: Count = 1
     """Number of publications of each known text that the attacker learns from."""
     observations: Count = 1
-    """Number of publications of each test text that the attacker sees and averages."""
+    """Number of publications of each test text that the attacker sees."""
     hidden: Count = 512
     """Number of ReLU units of the MLP; those of the papers are fixed."""
     epochs: Count = 60

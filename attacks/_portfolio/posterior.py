@@ -28,7 +28,7 @@ TEMPERS = 2.0 ** np.arange(0, -13, -1)
 MAX_DEV = 2_000
 """Largest number of dev texts that choose the exponent."""
 NEAREST = 256
-"""Number of own texts, the nearest to a text's mean publication, whose densities are multiplied over publications."""
+"""Number of own texts, the nearest to a text's mean publication, whose Laplace densities are multiplied exactly."""
 SMOOTHING = 1e-6
 """Probability that each value has at least."""
 SHIFTED = 16.0
@@ -69,20 +69,26 @@ class Law:
         """Return -ln of the density of each vector around each input, up to a constant, float64 (n, own texts).
 
         Args:
-            vectors: published vectors, float32 (n, d); or several publications of each text, (n, m, d): then it is
-                the sum over publications for the `NEAREST` inputs, and infinite for the others.
+            vectors: published vectors, float32 (n, d), or several publications of each text, (n, m, d).
             inputs: of own texts, float32 (own texts, d).
+
+        Of several publications it is the sum. For Gaussian noise this is m times the surprise of the mean, up to a
+        constant of the text. For Laplace noise it is computed for the `NEAREST` inputs; for the others, m times the
+        surprise of the mean is shifted so that the nearest inputs have the right sum.
         """
         from scipy.spatial.distance import cdist
 
         metric, factor = ("cityblock", self.scale) if self.family == "laplace" else ("sqeuclidean", 2 * self.scale**2)
         if vectors.ndim == 2:
             return np.asarray(cdist(vectors, inputs, metric)) / factor
-        away = (inputs**2).sum(1) - 2 * vectors.mean(1) @ inputs.T
-        nearest = np.argpartition(away, min(NEAREST, len(inputs)) - 1, axis=1)[:, :NEAREST]
-        result = np.full(away.shape, np.inf)
+        result = vectors.shape[1] / factor * np.asarray(cdist(vectors.mean(1), inputs, metric))
+        if self.family == "gaussian":
+            return result
+        nearest = np.argpartition(result, min(NEAREST, len(inputs)) - 1, axis=1)[:, :NEAREST]
         for text, rows in enumerate(nearest):
-            result[text, rows] = cdist(vectors[text], inputs[rows], metric).sum(0) / factor
+            exact = cdist(vectors[text], inputs[rows], metric).sum(0) / factor
+            result[text] += (exact - result[text, rows]).mean()
+            result[text, rows] = exact
         return result
 
 
@@ -98,7 +104,7 @@ def fit_posterior(task: Task) -> Trained:
         dev, residuals = task.dev.vectors, task.train.vectors.astype(np.float64) - task.train.inputs
     else:
         dev = task.dev_publications
-        residuals = np.concatenate((dev - task.dev.inputs[:, None]).astype(np.float64))
+        residuals = np.concatenate((dev[:MAX_DEV] - task.dev.inputs[:MAX_DEV, None]).astype(np.float64))
     law = Law.of(residuals)
     surprise = law.surprise(dev[:MAX_DEV], task.train.inputs)
 

@@ -34,8 +34,12 @@ from leakboard.suite.plan import Job
 WITHHELD = ("sentences.csv", "cells.csv")
 """Files that are not published: sentences are other people's texts, and `report` makes the large cells.csv."""
 
-HEADLINES = [(name, "", "", "value") for name in ("attack_score", "empirical_privacy", "task_accuracy")]
+ATTACK_HEADLINES = ("attack_score", "empirical_privacy", "attack_advantage")
+VICTIM_HEADLINES = ("task_accuracy", "retrained_accuracy", "retrieval_recall@10")
+HEADLINES = [(name, "", "", "value") for name in (*ATTACK_HEADLINES, *VICTIM_HEADLINES)]
 """Keys of `_values` that are compared across devices."""
+REMARKS = ("details", "remarks of metrics")
+"""Fields of `_comparable` that say, for example, which classifiers converged; they are not compared across devices."""
 ACROSS_DEVICES = 0.05
 """Largest difference of a headline that passes if a GPU or another kind of processor computed.
 
@@ -187,13 +191,13 @@ def _agree_with_other_draws(run: Run, display: runner.Display) -> bool:
     agree = True
     for job in run.jobs:
         before, after = records[job.key], salted.record(job)
-        for name in ("attack_score", "task_accuracy"):
+        for name in ("attack_score", "attack_advantage", *VICTIM_HEADLINES):
             one, two = (record.value(name) if record else None for record in (before, after))
             if one and (not two or overlap(one, two) is False):
                 display.print(f"DIFFERS with other draws: {job.cell.label}: {name} {_shown(two)}, not {_shown(one)}")
                 agree = False
     if agree:
-        display.print("with other draws of noise and order, attack scores and task accuracies agree within intervals")
+        display.print("with other draws of noise and order, headlines agree within intervals")
     return agree
 
 
@@ -230,7 +234,7 @@ def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolera
     if across:
         differences = {name: differences[name] for name in HEADLINES if name in differences}
         tolerance = max(tolerance, ACROSS_DEVICES)
-    other = _other_fields(record, published, newer) if record else []
+    other = _other_fields(record, published, newer, across) if record else []
     worst = max(differences, key=lambda name: differences[name], default=None)
     largest = differences[worst] if worst else 0.0
     good = largest <= tolerance and not missing and not other and record is not None
@@ -249,14 +253,14 @@ def _devices(costs: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(sorted(processors | {cost["device"] for cost in costs} - {"cpu"}))
 
 
-def _other_fields(record: Record, published: Record, newer: set[str]) -> list[str]:
+def _other_fields(record: Record, published: Record, newer: set[str], across: bool) -> list[str]:
     """Return the names of the fields, besides the values of metrics, in which two records of a cell differ.
 
     Numbers count with six digits, and the details by their words alone: on another processor the last bits differ, and
     with them the order in which details name things. Digests of code are no result. The identity has the revisions.
     """
     one, two = (_comparable(entry, newer) for entry in (record, published))
-    return [name for name in one if one[name] != two[name]]
+    return [name for name in one if one[name] != two[name] and not (across and name in REMARKS)]
 
 
 def _comparable(record: Record, newer: set[str]) -> dict[str, Any]:
@@ -264,8 +268,9 @@ def _comparable(record: Record, newer: set[str]) -> dict[str, Any]:
     names = [field.name for field in dataclasses.fields(Record) if field.name not in apart]
     fields = {name: _rounded(getattr(record, name)) for name in names}
     fields["details"] = sorted({*re.findall(r"[^\W\d_]+", record.details)})
-    of_metrics = {(m.name, m.variable, m.group): (m.n, m.status) for m in record.metrics if m.name not in newer}
-    return {**fields, "sizes or remarks of metrics": of_metrics}
+    of_metrics = {(m.name, m.variable, m.group): m for m in record.metrics if m.name not in newer}
+    sizes, remarks = ({key: getattr(m, part) for key, m in of_metrics.items()} for part in ("n", "status"))
+    return {**fields, "sizes of metrics": sizes, "remarks of metrics": remarks}
 
 
 def _rounded(value: Any) -> Any:

@@ -557,7 +557,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "own_texts",
-        "Number of distinct texts of the attacker's own.",
+        "Number of distinct texts of the attacker's own; 0 if it learns from known pairs alone.",
         ("leaderboard.csv", "best_known.csv", "page: attacks"),
         title="own texts",
         kind="whole",

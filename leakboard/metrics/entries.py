@@ -118,7 +118,11 @@ METRICS: Mapping[str, MetricEntry] = {
     "privacy_bayes": MetricEntry(
         "1 - the score of the best possible attacker on the texts (generated data).", listed="page"
     ),
-    "own_texts": MetricEntry("Number of distinct texts of the attacker's own.", values=COUNTS, since="0.2.0"),
+    "own_texts": MetricEntry(
+        "Number of distinct texts of the attacker's own; 0 if it learns from known pairs alone.",
+        values=COUNTS,
+        since="0.2.0",
+    ),
     "known_pairs": MetricEntry(
         "Number of texts whose published vector the attacker is given, with the text and its secrets.",
         values=COUNTS,
@@ -130,7 +134,7 @@ METRICS: Mapping[str, MetricEntry] = {
         since="0.2.0",
     ),
     "noiseless_queries": MetricEntry(
-        "Number of texts whose vectors before the noise the attacker computes with the victim's encoder.",
+        "Number of distinct texts whose vectors before the noise the attacker computes with the victim's encoder.",
         values=COUNTS,
         since="0.2.0",
     ),

@@ -1,7 +1,7 @@
 """Score how well published vectors serve search: half of a text's words must find the text (known-item search).
 
-The query is a random half of the words of a test text, published by the victim like any other text. The test texts are
-ranked by cosine similarity to it. One text is right, so with its rank r the scores of the first ten are:
+A random half of the words of a test text is published like any other text. The test texts are ranked by cosine
+similarity to this vector. One text is right, so with its rank r the scores of the first ten are:
 
 | score | if r <= 10 | else |
 |---|---|---|
@@ -19,21 +19,26 @@ import numpy as np
 from leakboard.interfaces import Floats, Integers, Texts
 from leakboard.metrics.measures import Metric, Ratio
 
-QUERIES = 500
-"""Largest number of queries; their sampling error is at most 0.022."""
+LEAST_TEXTS = 100
+"""Smallest number of test texts to search in: by chance, a search of n texts finds the right one in 10 / n."""
+MAX_SEARCHES = 500
+"""Largest number of searches; the standard error of a share is at most 0.022, without authors."""
 DEPTH = 10
 """Number of texts that a search returns."""
-QUERIES_AT_ONCE = 64
+SEARCHES_AT_ONCE = 64
+EQUAL = 1e-6
+"""Similarities that differ by less are equal: products of matrices round."""
 
 
 def half_texts(texts: Texts, rng: np.random.Generator) -> tuple[Integers, Texts]:
-    """Return the rows of up to `QUERIES` texts, int64 (q,), and half of the words of each, in their order.
+    """Return the rows of up to `MAX_SEARCHES` texts, int64 (q,), and a random half of the words of each, in order.
 
-    A text needs two words, and may occur only once.
+    A text needs two words, and may occur only once. Of fewer than `LEAST_TEXTS` texts, none is returned.
     """
     counts = Counter(texts)
     rows = [row for row, text in enumerate(texts) if counts[text] == 1 and len(text.split()) > 1]
-    chosen = np.sort(rng.permutation(np.array(rows, np.int64))[:QUERIES])
+    most = MAX_SEARCHES if len(texts) >= LEAST_TEXTS else 0
+    chosen = np.sort(rng.permutation(np.array(rows, np.int64))[:most])
     halves = []
     for row in chosen:
         words = texts[row].split()
@@ -42,25 +47,25 @@ def half_texts(texts: Texts, rng: np.random.Generator) -> tuple[Integers, Texts]
     return chosen, Texts(halves)
 
 
-def ranks_of(rows: Integers, queries: Floats, documents: Floats) -> Integers:
-    """Return the rank of each query's own text by cosine similarity, int64 (q,), 1 for the nearest.
+def ranks_of(rows: Integers, halves: Floats, documents: Floats) -> Integers:
+    """Return the rank of each half's own text by cosine similarity, int64 (q,), 1 for the nearest.
 
-    Texts that are as near as the right one share its rank: half of them count as nearer.
+    Of the other texts that are as near as the right one, half count as nearer.
 
     Args:
-        rows: the right row of ``documents`` for each query, int64 (q,).
-        queries: float32 (q, d).
-        documents: float32 (n, d).
+        rows: the right row of ``documents`` for each half, int64 (q,).
+        halves: vectors of half texts, float32 (q, d).
+        documents: vectors of all texts, float32 (n, d).
     """
-    from leakboard.models.search import normalised  # takes seconds to import
-
-    index, ranks = normalised(documents), np.empty(len(rows), np.int64)
-    for start in range(0, len(rows), QUERIES_AT_ONCE):
-        part = slice(start, start + QUERIES_AT_ONCE)
-        similarity = normalised(queries[part]) @ index.T
+    ranks, lengths = np.empty(len(rows), np.int64), np.linalg.norm(documents, axis=1)
+    lengths[lengths == 0] = 1
+    for start in range(0, len(rows), SEARCHES_AT_ONCE):
+        part = slice(start, start + SEARCHES_AT_ONCE)
+        norms = np.linalg.norm(halves[part], axis=1, keepdims=True)
+        similarity = (halves[part] / np.where(norms > 0, norms, 1)) @ documents.T / lengths
         right = similarity[np.arange(len(similarity)), rows[part]][:, None]
-        equal = (similarity == right).sum(1) - 1
-        ranks[part] = 1 + (similarity > right).sum(1) + (equal + 1) // 2
+        equal = (np.abs(similarity - right) <= EQUAL).sum(1) - 1
+        ranks[part] = 1 + (similarity > right + EQUAL).sum(1) + (equal + 1) // 2
     return ranks
 
 
@@ -68,8 +73,8 @@ def retrieval_metrics(ranks: Integers, units: Integers | None) -> list[Metric]:
     """Return recall, mean reciprocal rank and normalised gain of the first `DEPTH` texts.
 
     Args:
-        ranks: rank of the right text of each query, int64 (q,).
-        units: author of the text of each query, int64 (q,); None: texts are independent.
+        ranks: rank of the right text of each search, int64 (q,).
+        units: author of the text of each search, int64 (q,); None: texts are independent.
     """
     if not len(ranks):
         return []

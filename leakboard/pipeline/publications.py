@@ -23,6 +23,7 @@ from leakboard.interfaces import (
     Floats,
     Integers,
     PublishedWords,
+    Texts,
     Victim,
 )
 from leakboard.metrics.retrieval import half_texts, ranks_of
@@ -70,17 +71,19 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
             vectors = fitted.publish_documents(corpus.texts(split), streams.stream(f"publish {split}"))
             documents[split] = _checked(vectors, len(corpus.splits[split]), f"document vectors of {split}")
         if corpus.has_labels:
-            classifier = LinearClassifier.fit(documents["train"], corpus.column("train", "label"))
-            probabilities = classifier.probabilities(documents["test"], len(corpus.values("label")))
+            has_head = type(fitted).predict is not FittedVictim.predict
             # a victim could remember its texts and predict from them; a fresh copy and a random order prevent this
             order = streams.stream("predict").permutation(len(documents["test"]))
-            predicted = _predicted(load(), documents["test"], order)
-            predicted = probabilities.argmax(1) if predicted is None else predicted
-        if victim.encodes_texts and corpus.has_texts:
-            rows, queries = half_texts(corpus.texts("test"), streams.stream("queries"))
-            vectors = load().publish_documents(queries, streams.stream("publish queries"))
-            _checked(vectors, len(rows), "document vectors of half texts")
-            ranks = np.stack([rows, ranks_of(rows, vectors, documents["test"])], axis=1)
+            predicted = _predicted(load(), documents["test"], order) if has_head else None
+            try:
+                classifier = LinearClassifier.fit(documents["train"], corpus.column("train", "label"))
+                probabilities = classifier.probabilities(documents["test"], len(corpus.values("label")))
+            except ValueError:  # numbers that logistic regression refuses
+                if predicted is None:
+                    raise
+            predicted = probabilities.argmax(1) if predicted is None and probabilities is not None else predicted
+        if victim.encodes_texts and victim.encodes_parts and corpus.has_texts:
+            ranks = _search_ranks(load, corpus.texts("test"), documents["test"], streams)
     if "words" in victim.publishes:
         words = fitted.publish_words(corpus.texts("test"), streams.stream("publish words"))
         _checked(words.vectors, len(words.words), "word vectors")
@@ -90,8 +93,19 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
     return Publications(documents, predicted, words, claim, coverage, probabilities, ranks, faults)
 
 
+def _search_ranks(load: Callable[[], FittedVictim], texts: Texts, documents: Floats, streams: Streams) -> Integers:
+    """Publish half of the words of texts, and return the rows and ranks of their texts, int64 (q, 2)."""
+    rows, halves = half_texts(texts, streams.stream("searches"))
+    if not len(rows):
+        return np.empty((0, 2), np.int64)
+    vectors = _checked(load().publish_documents(halves, streams.stream("publish searches")), len(rows), "half texts")
+    if vectors.shape[1] != documents.shape[1]:
+        raise ValueError(f"half texts: {vectors.shape[1]} coordinates, expected {documents.shape[1]} as of whole texts")
+    return np.stack([rows, ranks_of(rows, vectors, documents)], axis=1)
+
+
 def _predicted(fitted: FittedVictim, vectors: Floats, order: Integers) -> Integers | None:
-    """Return the labels of the victim's own classifier, int64 (n,), which sees the vectors in an order; None: none."""
+    """Show the vectors in this order to the victim's classifier; return its labels, int64 (n,). None: it has none."""
     if (labels := fitted.predict(vectors[order])) is None:
         return None
     predicted = np.asarray(labels, dtype=np.int64)

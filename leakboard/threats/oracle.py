@@ -38,16 +38,24 @@ class Oracle:
         self._publish, self._stream = side.new_publisher(), side.streams.stream("query")
         self._queried: frozenset[str] = frozenset()
         self._asked: set[str] = set()
-        self._counts = dict.fromkeys(("queries", "noiseless_queries", "shadow_models"), 0)
+        self._queries = self._shadow_models = 0
+        self._noiseless: set[str] = set()
 
-    def ledger(self, known_pairs: int = 0) -> list[Metric]:
+    def ledger(self, known_pairs: int | None = None) -> list[Metric]:
         """Return what the attacker had and used: its own texts, known pairs, queries and shadow models.
 
         Args:
-            known_pairs: number of texts whose published vectors the attacker was given.
+            known_pairs: number of texts whose published vectors the attacker was given instead of texts of its own;
+                None: it was given its own texts. Shadow models always learn from its own texts.
         """
         own = {text for split in ("train", "dev") for text in self._auxiliary.texts(split)}
-        counts = {"own_texts": len(own), "known_pairs": known_pairs, **self._counts}
+        counts = {
+            "own_texts": len(own) if known_pairs is None or self._shadow_models else 0,
+            "known_pairs": known_pairs or 0,
+            "queries": self._queries,
+            "noiseless_queries": len(self._noiseless),
+            "shadow_models": self._shadow_models,
+        }
         return [Metric(name, float(count)) for name, count in counts.items()]
 
     @property
@@ -80,7 +88,8 @@ class Oracle:
 
     def encode(self, texts: Texts) -> Floats:
         """Publish these texts with fresh noise, float32 (n, d)."""
-        self._record(texts, "queries")
+        self._queries += len(texts)
+        self._record(texts)
         return self._publish(Texts(texts), self._stream)
 
     def words(self, texts: Texts) -> PublishedWords:
@@ -88,7 +97,8 @@ class Oracle:
 
         A static table gives one row for each of its words that the texts contain. Otherwise each occurrence has a row.
         """
-        named = self._record(texts, "queries")
+        self._queries += len(texts)
+        named = self._record(texts)
         answer = self._side.fitted().publish_words(Texts(texts), self._stream)
         if answer.text_index is not None:
             return answer
@@ -110,7 +120,7 @@ class Oracle:
         """
         if not self._side.victim.trainable:
             raise NotApplicable("the victim's vectors come from no recipe that could be trained on other texts")
-        self._counts["shadow_models"] += 1
+        self._shadow_models += 1
         recipe = self._side.victim if private else self._side.victim.non_private()
         train = self._side.train if corpus is None else fit_recipe  # an attack's own corpus is not shared
         corpus = corpus or self._auxiliary
@@ -131,11 +141,11 @@ class Oracle:
 
     def inputs(self, texts: Texts) -> NDArray[Any] | None:
         """Return the inputs of the mechanism for these texts, float (n, d); None if they are random or unknown."""
-        self._record(texts, "noiseless_queries")
+        self._noiseless.update(texts)
+        self._record(texts)
         return self._publish.inputs(Texts(texts))
 
-    def _record(self, texts: Texts, count: str) -> frozenset[str]:
-        self._counts[count] += len(texts)
+    def _record(self, texts: Texts) -> frozenset[str]:
         self._asked.update(texts)
         named = frozenset(word for text in texts for word in words(text))
         self._queried |= named

@@ -34,8 +34,8 @@ class Publications:
     """Probabilities of the task labels of test, float32 (n, labels), by a classifier trained on the published vectors
     of train; None as for ``predicted``."""
     ranks: Integers | None = None
-    """Row of a test text, and the text's rank if half of its words are published as a query, int64 (q, 2); None: the
-    vectors are not computed from texts."""
+    """For each search: the row of the text that half was taken from, and that text's rank, int64 (q, 2). None: the
+    victim cannot encode new texts."""
     faults: tuple[str, ...] = ()
     """Metrics of `leakboard.pipeline.victim_metrics` that say which promise the victim breaks."""
 

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from leakboard.claims import ReleaseClaim, TrainingClaim
+from leakboard.datasets.zeros_and_ones import ZerosAndOnes
 from leakboard.interfaces import Coverage, FittedVictim, PublishedWords, Victim
 from leakboard.models.classifier import LinearClassifier
 from leakboard.pipeline.publications import _predicted, load_publications, publish, save_publications
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications
+from leakboard.victims.mechanism import Mechanism
 
 
 class Lengths(Victim):
@@ -61,21 +63,72 @@ def test_a_victims_head_predicts_and_changes_no_published_vector(corpus):
     assert (published.documents["test"][:, 1] == 1.0).all()
 
 
-def test_queries_are_published_and_find_their_texts(make_corpus):
-    class Words(FittedVictim):
-        def publish_documents(self, texts, rng):
-            known = sorted({word for row in range(12) for word in f"w{row} x{row}".split()})
-            return np.array([[word in text.split() for word in known] for text in texts], np.float32)
+class Words(FittedVictim):
+    """Publishes which of 200 words a text has, and notes the texts."""
 
-    texts = [f"w{row} x{row}" for row in range(12)]
-    corpus = make_corpus({name: {"label": [0, 1] * 6} for name in ("train", "dev", "test")}, [])
+    def __init__(self):
+        self.asked = []
+
+    def publish_documents(self, texts, rng):
+        self.asked.append(list(texts))
+        if not len(texts):
+            raise StopIteration
+        return np.array([[word in text.split() for word in map(str, range(200))] for text in texts], np.float32)
+
+
+@pytest.fixture
+def pairs_of_words(make_corpus):
+    """Return a corpus of 100 texts in each split, of two words each."""
+    texts = [f"{2 * row} {2 * row + 1}" for row in range(100)]
+    corpus = make_corpus({name: {"label": [0, 1] * 50} for name in ("train", "dev", "test")}, [])
     parts = {name: part.remove_columns("text").add_column("text", texts) for name, part in corpus.splits.items()}
-    corpus = dataclasses.replace(corpus, splits=type(corpus.splits)(parts))
-    published = publish(Lengths(), Words, corpus, STREAMS)
-    assert published.ranks.tolist() == [[row, 1] for row in range(12)]
+    return dataclasses.replace(corpus, splits=type(corpus.splits)(parts))
 
 
-def test_vectors_of_a_file_answer_no_query(corpus):
+def test_half_texts_are_published_and_find_their_texts(pairs_of_words):
+    fitted = Words()
+    assert publish(Lengths(), lambda: fitted, pairs_of_words, STREAMS).ranks.tolist() == [
+        [row, 1] for row in range(100)
+    ]
+    halves = next(asked for asked in fitted.asked if all(len(text.split()) == 1 for text in asked))
+    assert [int(half) // 2 for half in halves] == list(range(100))
+
+
+def test_few_texts_are_not_searched_and_nothing_is_published_for_them(pairs_of_words):
+    fitted, few = Words(), pairs_of_words.with_rows("test", range(99))
+    assert publish(Lengths(), lambda: fitted, few, STREAMS).ranks.tolist() == []
+    assert all(fitted.asked)
+
+
+def test_half_texts_of_another_width_are_refused(pairs_of_words):
+    class Wide(Words):
+        def publish_documents(self, texts, rng):
+            vectors = super().publish_documents(texts, rng)
+            return vectors if " " in texts[0] else vectors[:, 1:].copy()
+
+    with pytest.raises(ValueError, match="half texts: 199 coordinates, expected 200 as of whole texts"):
+        publish(Lengths(), Wide, pairs_of_words, STREAMS)
+
+
+def test_a_head_predicts_although_logistic_regression_refuses_the_numbers(corpus):
+    class Huge(WithHead):
+        def publish_documents(self, texts, rng):
+            return super().publish_documents(texts, rng) * np.float32(1e36)
+
+    published = publish(Lengths(), Huge, corpus, STREAMS)
+    assert published.predicted.tolist() == [1] * 20
+    assert published.probabilities is None
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_texts_of_a_fixed_form_are_not_searched(dimension):
+    corpus = ZerosAndOnes(dimension=dimension).load()
+    victim = Mechanism(name="laplace", epsilon=1.0)
+    published = publish(victim, lambda: victim.fit(corpus, 0), corpus, STREAMS)
+    assert published.ranks is None
+
+
+def test_vectors_of_a_file_are_not_searched(corpus):
     victim = Lengths()
     victim.encodes_texts = False
     assert publish(victim, FittedLengths, corpus, STREAMS).ranks is None

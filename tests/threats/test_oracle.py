@@ -38,9 +38,15 @@ def test_the_ledger_counts_what_the_attacker_had_and_used(private):
     oracle.words(Texts(["w4"]))
     oracle.inputs(Texts(["w5", "w6"]))
     oracle.train_shadow(0)
+    oracle.inputs(Texts(["w6", "w6"]))
     counts = {metric.name: metric.value for metric in oracle.ledger(known_pairs=7)}
     used = {"known_pairs": 7, "queries": 4, "noiseless_queries": 2, "shadow_models": 1}
     assert counts == {"own_texts": len(own), **used}
+
+
+def test_an_attacker_of_known_pairs_has_no_texts_of_its_own_without_shadow_models(private):
+    counts = {metric.name: metric.value for metric in oracle_of(private).ledger(known_pairs=7)}
+    assert (counts["own_texts"], counts["known_pairs"]) == (0, 7)
 
 
 def test_test_texts_are_no_questions_unless_they_are_the_attackers_own(plain):
