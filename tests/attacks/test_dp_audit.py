@@ -219,7 +219,7 @@ class TestBudget:
         assert corrected_bound([list(metrics.values())]) == pytest.approx(metrics["attack_score"].value)
 
     def test_a_budget_too_small_for_the_width_is_refused(self):
-        allowed = "at least 1200000 numbers for 3 pairs in 2000 dimensions"
+        allowed = "at least 2000000 numbers for 5 pairs in 2000 dimensions"
         with pytest.raises(RequestError, match=f"dp_audit: budget: 100000 is not allowed: {allowed}"):
             of_mechanism("laplace", dimension=2000, budget=100_000)
 

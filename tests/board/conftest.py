@@ -8,6 +8,7 @@ from published_files import own_plugins
 
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.bag_of_words import BagOfWords
+from leakboard.attacks.dp_audit import DpAudit
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.attacks.nearest_neighbour import NearestNeighbour
 from leakboard.board import tables
@@ -22,6 +23,7 @@ REVISION = "__leakboard_revision__"
 PUBLISHED_REVISIONS = (
     (AttributeInference, REVISION, 1),
     (BagOfWords, REVISION, 1),
+    (DpAudit, REVISION, 1),
     (EntityPresence, REVISION, 1),
     (MembershipThreat, "revision", 1),
     (NearestNeighbour, REVISION, 1),

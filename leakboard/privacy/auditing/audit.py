@@ -7,7 +7,8 @@ Theorem (union bound). The bound of a round is wrong with probability at most th
 many events were compared. The probability that any round is wrong is at most the whole error. So the audit may stop
 after any round.
 
-The audit of whole calls (`leakboard.privacy.auditing.calls`) has a share of the error, set aside before any draw.
+The audits of the first rows (`leakboard.privacy.auditing.first_rows`) and of whole calls
+(`leakboard.privacy.auditing.calls`) have shares of the error, set aside before any draw.
 
 With delta = 0, rows of a call may depend on each other. With delta above 0, the bound of single rows assumes
 independent rows. The trade-off curve always assumes independent rows.
@@ -23,11 +24,10 @@ import numpy as np
 from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.bound import Finding, bound_from_counts
 from leakboard.privacy.auditing.calls import audit_calls
-from leakboard.privacy.auditing.choosing import Candidate, choose_candidates
+from leakboard.privacy.auditing.choosing import Choice, best_choice, choose_candidates, draw_scores, pairs_of
 from leakboard.privacy.auditing.curve import TradeOff
-from leakboard.privacy.auditing.events import Array, Pair, Threshold
+from leakboard.privacy.auditing.events import Array, Pair
 from leakboard.privacy.auditing.scores import DIGITS
-from leakboard.privacy.auditing.trials import scores_by_input
 
 BUDGET = 100_000_000
 """Largest number of coordinates drawn to choose and test an event.
@@ -71,6 +71,8 @@ def audit(
     *,
     budget: int = BUDGET,
     calls: int = 0,
+    spent: float = 0.0,
+    more_pairs: Sequence[Pair] = (),
 ) -> AuditResult:
     """Return a lower bound on a mechanism's epsilon.
 
@@ -85,6 +87,8 @@ def audit(
         digits: digits to which scores are rounded; None: no rounding.
         budget: largest number of coordinates drawn, if ``draws_per_input`` is None. A text counts as one coordinate.
         calls: number of tested calls, if single rows do not refute the claim; 0 for none. Pairs of texts allow only 0.
+        spent: error that another audit of this claim has, such as the audit of its first rows.
+        more_pairs: further pairs, for which no densities are learned and no calls are made.
 
     Raises:
         ValueError: fewer than 100 releases of each input for each pair, no pair, calls with pairs of texts, or releases
@@ -95,7 +99,8 @@ def audit(
     error = 1 - confidence
     calls_error = CALLS_ERROR * error if calls else 0.0
     sizes = rounds(draws_per_input, budget, len(pairs[0].first) if pairs else 1)
-    best, curve = _audit_rows(mechanism, pairs, generator, sizes, error - calls_error, error, digits)
+    rows_error = error - calls_error - spent
+    best, curve = _audit_rows(mechanism, pairs, more_pairs, generator, sizes, rows_error, error, digits)
     trade_off: TradeOff | None = replace(curve, joint_confidence=confidence)
     if calls and best.epsilon <= mechanism.epsilon:
         of_calls = audit_calls(mechanism, pairs, generator, calls, calls_error, digits)
@@ -125,6 +130,7 @@ def _errors(tested_rounds: int, error: float) -> list[float]:
 def _audit_rows(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
+    more_pairs: Sequence[Pair],
     generator: np.random.Generator,
     sizes: Sequence[int],
     error: float,
@@ -135,37 +141,35 @@ def _audit_rows(
     errors, delta = _errors(len(sizes) - 1, error), mechanism.delta
     # the draws decide which round is the last, so the curve of each round has a share of the error
     curve_errors = _errors(len(sizes) - 1, curve_error)
-    candidates = choose_candidates(mechanism, pairs, generator, sizes[0], sizes[-1], errors[-1], digits)
+    candidates = choose_candidates(mechanism, pairs, generator, sizes[0], sizes[-1], errors[-1], digits, more_pairs)
     findings: list[Finding] = []
     for number, (size, share) in enumerate(zip(sizes[1:], errors, strict=True), 1):
         is_last = number == len(errors)
-        thresholds = [candidate.threshold(size, delta, share) for candidate in candidates]
-        chosen = int(np.argmax([threshold.promise for threshold in thresholds]))
-        candidate, threshold = candidates[chosen], thresholds[chosen]
-        scores = {c.score_name: c.score for c in ([candidate] if is_last else candidates)}
-        fresh = scores_by_input(mechanism.release, candidate.pair.inputs, scores, 2 * size, generator)
-        findings.append(_bound_of_event(candidate, threshold, fresh[candidate.score_name], delta, share))
+        # one pair has all releases of the last round
+        tested = size if is_last else size // len(pairs_of(candidates))
+        index, choice = best_choice(candidates, tested, delta, share)
+        drawn = candidates[index : index + 1] if is_last else candidates
+        fresh = draw_scores(drawn, mechanism, size, generator)
+        scores = fresh[0 if is_last else index]
+        findings.append(_bound_of_event(choice, scores, delta, share))
         if is_last or findings[-1].epsilon > mechanism.epsilon:
             break
-        candidates = [c.with_scores(*fresh[c.score_name]) for c in candidates]
-    # candidate, threshold and fresh are those of the last round
-    first_scores, second_scores = (threshold.sign * side for side in fresh[candidate.score_name])
-    curve = candidate.thresholded(threshold).bound(first_scores, second_scores, curve_errors[number - 1])
+        candidates = [c.with_scores(*more) for c, more in zip(candidates, fresh, strict=True)]
+    # choice and scores are those of the last round
+    first_scores, second_scores = map(choice.threshold.turned, choice.ordered(scores))
+    curve = choice.thresholded.bound(first_scores, second_scores, curve_errors[number - 1])
     return max(findings, key=lambda finding: finding.epsilon), curve
 
 
-def _bound_of_event(
-    candidate: Candidate, threshold: Threshold, scores: tuple[Array, Array], delta: float, error: float
-) -> Finding:
-    true_positives, false_positives = (int(np.count_nonzero(threshold.holds(side))) for side in scores)
-    rows = len(scores[0]), len(scores[1])
-    event = candidate.event(threshold)
+def _bound_of_event(choice: Choice, scores: tuple[Array, Array], delta: float, error: float) -> Finding:
+    counts, rows = choice.counts(scores)
+    event = choice.event
     return Finding(
-        epsilon=bound_from_counts(true_positives, false_positives, rows, delta, error),
+        epsilon=bound_from_counts(*counts, rows, delta, error),
         pair=event.pair.name,
         score_name=event.score_name,
         event=event.description,
-        first_rate=true_positives / max(1, rows[0]),
-        second_rate=false_positives / max(1, rows[1]),
+        first_rate=counts[0] / max(1, rows[0]),
+        second_rate=counts[1] / max(1, rows[1]),
         draws=sum(rows) // 2,
     )

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from leakboard.mechanism import Mechanism
-from leakboard.privacy.auditing.bound import bound_from_counts, log_ratios_from_counts
+from leakboard.privacy.auditing.bound import bound_from_counts
 from leakboard.privacy.auditing.curve import ThresholdedScore, curve_thresholds
 from leakboard.privacy.auditing.events import Array, Event, Pair, Score, Threshold
 from leakboard.privacy.auditing.scores import DIGITS, scores_of
+from leakboard.privacy.auditing.thresholds import LEAST_REPEATS, best_thresholds
 from leakboard.privacy.auditing.trials import coin_flip_releases, count_event, scores_by_input
 
 MIN_DRAWS = 50
@@ -27,16 +28,14 @@ MAX_LEARNED_NUMBERS = 4_000_000
 
 At least `MIN_DRAWS` releases are drawn.
 """
+MAX_PAIRS = 2
+"""Number of the best pairs that are kept."""
 MAX_COMPARED, MAX_KEPT = 8, 2
-"""Number of the best pair's scores that are compared once more, and number of scores that are kept."""
-SPREAD_THRESHOLDS = 256
-"""Number of thresholds at equally spaced ranks. Each tail has up to as many more."""
-MAX_ATOMS = 32
-"""Number of the most frequent scores that become thresholds."""
-CAUTION = 2.0
-"""Number of standard errors by which a rate is shifted towards a smaller bound."""
-TAIL_SCORES = 30
-"""Number of the most extreme scores from which a tail is extrapolated; at most a quarter of the scores."""
+"""Number of the best scores of a kept pair that are compared once more, and number of its scores that are kept.
+
+Scores of single values (`leakboard.privacy.auditing.points`) are compared and kept in addition: few releases may not
+show a rare value.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,25 +45,10 @@ class Candidate:
     pair: Pair
     score_name: str
     score: Score
+    of_points: bool
+    """Whether single values of the score are expected to tell the inputs apart."""
     first_scores: Array
     second_scores: Array
-
-    def threshold(self, fresh: int, delta: float, error: float) -> Threshold:
-        """Return the threshold that promises the largest bound on ``fresh`` releases of each input."""
-        return best_threshold(self.first_scores, self.second_scores, fresh, delta, error)
-
-    def event(self, threshold: Threshold) -> Event:
-        """Return the event of a threshold."""
-        return Event(self.pair, self.score_name, self.score, threshold)
-
-    def thresholded(self, threshold: Threshold) -> ThresholdedScore:
-        """Return this score with thresholds for a trade-off curve.
-
-        If the event of ``threshold`` has the low scores, the score changes its sign.
-        """
-        sign = threshold.sign
-        thresholds = curve_thresholds(sign * self.first_scores, sign * self.second_scores)
-        return ThresholdedScore(lambda outputs: sign * self.score(outputs), thresholds)
 
     def with_scores(self, first_scores: Array, second_scores: Array) -> Candidate:
         """Return the candidate with further values added."""
@@ -73,6 +57,58 @@ class Candidate:
             first_scores=np.concatenate([self.first_scores, first_scores]),
             second_scores=np.concatenate([self.second_scores, second_scores]),
         )
+
+    def choice(self, fresh: int, delta: float, error: float) -> Choice:
+        """Return the event that promises the largest bound on ``fresh`` releases of each input of the pair."""
+        of_first, of_second = best_thresholds(self.first_scores, self.second_scores, fresh, delta, error)
+        if of_second.promise > of_first.promise:
+            swapped = replace(
+                self, pair=self.pair.swapped(), first_scores=self.second_scores, second_scores=self.first_scores
+            )
+            return Choice(swapped, of_second, True)
+        return Choice(self, of_first, False)
+
+    def has_repeated_scores(self) -> bool:
+        """Return whether enough scores are equal for an event of a single score."""
+        values = np.sort(np.concatenate([self.first_scores, self.second_scores]))
+        step = LEAST_REPEATS - 1
+        return bool((values[step:] == values[:-step]).any())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A candidate and a threshold; the event is likelier for the candidate's first input."""
+
+    candidate: Candidate
+    threshold: Threshold
+    is_swapped: bool
+    """Whether the inputs of the candidate were exchanged."""
+
+    @property
+    def event(self) -> Event:
+        """The event."""
+        return Event(self.candidate.pair, self.candidate.score_name, self.candidate.score, self.threshold)
+
+    def ordered(self, scores: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Return scores of the pair's inputs in the order of the event's inputs."""
+        return scores[::-1] if self.is_swapped else scores
+
+    def counts(self, scores: tuple[Array, Array]) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Count scores of the pair's inputs in the event, and all of them; both in the order of the event's inputs."""
+        first, second = self.ordered(scores)
+        in_event = (int(np.count_nonzero(self.threshold.holds(side))) for side in (first, second))
+        return (next(in_event), next(in_event)), (len(first), len(second))
+
+    @property
+    def thresholded(self) -> ThresholdedScore:
+        """The score with thresholds for a trade-off curve; higher scores are in the event."""
+        threshold, score = self.threshold, self.candidate.score
+        if threshold.side == "==":
+            thresholds = np.ones(1)
+        else:
+            sides = self.candidate.first_scores, self.candidate.second_scores
+            thresholds = curve_thresholds(*map(threshold.turned, sides))
+        return ThresholdedScore(lambda outputs: threshold.turned(score(outputs)), thresholds)
 
 
 class ChosenEvent(NamedTuple):
@@ -83,10 +119,19 @@ class ChosenEvent(NamedTuple):
     """The event's score with thresholds for the curve."""
     draws: int
     """Number of releases of each input that will test both."""
+    is_certain: bool = False
+    """Whether fresh releases have already refuted the claim by this event, so that the choice ended early."""
 
 
 def choose_event(
-    mechanism: Mechanism, pairs: Sequence[Pair], generator: np.random.Generator, sizes: Sequence[int], error: float
+    mechanism: Mechanism,
+    pairs: Sequence[Pair],
+    generator: np.random.Generator,
+    sizes: Sequence[int],
+    error: float,
+    *,
+    more_pairs: Sequence[Pair] = (),
+    certain_error: float = 0.0,
 ) -> ChosenEvent:
     """Choose the event that promises the largest bound on fresh releases.
 
@@ -96,16 +141,22 @@ def choose_event(
         generator: of coins and noise.
         sizes: number of releases of each input in each round. The last round will test the event, and is not drawn.
         error: probability that this test may be wrong.
+        more_pairs: pairs for which no densities are learned.
+        certain_error: if a round's fresh releases refute the claim at this error, the choice ends; 0: it never does.
 
     Raises:
         ValueError: fewer than `MIN_DRAWS` draws for each pair, no pair, or releases that are not finite.
     """
-    kept = choose_candidates(mechanism, pairs, generator, sizes[0], sizes[-1], error, DIGITS)
+    candidates = choose_candidates(mechanism, pairs, generator, sizes[0], sizes[-1], error, DIGITS, more_pairs)
     for size in sizes[1:-1]:
-        kept = _with_more_draws(kept, mechanism, size, generator)
-    thresholds = [candidate.threshold(sizes[-1], mechanism.delta, error) for candidate in kept]
-    threshold, candidate = max(zip(thresholds, kept, strict=True), key=lambda entry: entry[0].promise)
-    return ChosenEvent(candidate.event(threshold), candidate.thresholded(threshold), sizes[-1])
+        index, choice = best_choice(candidates, size // len(pairs_of(candidates)), mechanism.delta, error)
+        fresh = draw_scores(candidates, mechanism, size, generator)
+        counts, rows = choice.counts(fresh[index])
+        if certain_error and bound_from_counts(*counts, rows, mechanism.delta, certain_error) > mechanism.epsilon:
+            return ChosenEvent(choice.event, choice.thresholded, size, is_certain=True)
+        candidates = [c.with_scores(*scores) for c, scores in zip(candidates, fresh, strict=True)]
+    _, choice = best_choice(candidates, sizes[-1], mechanism.delta, error)
+    return ChosenEvent(choice.event, choice.thresholded, sizes[-1])
 
 
 def choose_candidates(
@@ -116,8 +167,9 @@ def choose_candidates(
     fresh: int,
     error: float,
     digits: int | None,
+    more_pairs: Sequence[Pair] = (),
 ) -> list[Candidate]:
-    """Choose the most promising pair and order of its inputs; return its `MAX_KEPT` best scores, the best first.
+    """Choose the most promising pairs; return the best scores of each, the best first.
 
     Args:
         mechanism: to audit.
@@ -127,21 +179,63 @@ def choose_candidates(
         fresh: number of releases of each input that will test the event.
         error: probability that this test may be wrong.
         digits: digits to which scores are rounded; None: no rounding.
+        more_pairs: pairs for which no densities are learned.
 
     Raises:
         ValueError: fewer than `MIN_DRAWS` draws for each pair, no pair, or releases that are not finite.
     """
-    if not pairs or draws_per_input // len(pairs) < MIN_DRAWS:
+    count, delta = len(pairs) + len(more_pairs), mechanism.delta
+    if not pairs or draws_per_input // count < MIN_DRAWS:
         rule = f"at least one pair, and {MIN_DRAWS} draws of each input for each pair"
-        raise ValueError(f"{draws_per_input} draws for {len(pairs)} pairs are too few to choose an event: {rule}")
-    size = draws_per_input // 2 // len(pairs)
-    all_candidates = [
-        candidate for pair in pairs for candidate in _candidates_of_pair(mechanism, pair, generator, size, digits)
-    ]
-    ranked = _sorted(all_candidates, mechanism.delta, fresh, error)
-    best = [candidate for candidate in ranked if candidate.pair is ranked[0].pair][:MAX_COMPARED]
-    compared = _with_more_draws(best, mechanism, draws_per_input - draws_per_input // 2, generator)
-    return _sorted(compared, mechanism.delta, fresh, error)[:MAX_KEPT]
+        raise ValueError(f"{draws_per_input} draws for {count} pairs are too few to choose an event: {rule}")
+    size = draws_per_input // 2 // count
+    ranked = _sorted(
+        [
+            candidate
+            for some, learned in ((pairs, True), (more_pairs, False))
+            for pair in some
+            for candidate in _candidates_of_pair(mechanism, pair, generator, size, digits, learned)
+        ],
+        delta,
+        fresh,
+        error,
+    )
+    compared: list[Candidate] = []
+    for pair in pairs_of(ranked)[:MAX_PAIRS]:
+        of_pair = [candidate for candidate in ranked if candidate.pair is pair]
+        compared += of_pair[:MAX_COMPARED] + [candidate for candidate in of_pair[MAX_COMPARED:] if candidate.of_points]
+    drawn = draw_scores(compared, mechanism, draws_per_input - draws_per_input // 2, generator)
+    compared = [c.with_scores(*scores) for c, scores in zip(compared, drawn, strict=True)]
+    kept: list[Candidate] = []
+    for candidate in _sorted(compared, delta, fresh, error):
+        is_good = sum(other.pair is candidate.pair for other in kept) < MAX_KEPT
+        if is_good or (candidate.of_points and candidate.has_repeated_scores()):
+            kept.append(candidate)
+    return kept
+
+
+def best_choice(candidates: Sequence[Candidate], fresh: int, delta: float, error: float) -> tuple[int, Choice]:
+    """Return the event with the largest promise on ``fresh`` releases of each input, and its candidate's index."""
+    choices = [candidate.choice(fresh, delta, error) for candidate in candidates]
+    index = int(np.argmax([choice.threshold.promise for choice in choices]))
+    return index, choices[index]
+
+
+def draw_scores(
+    candidates: Sequence[Candidate], mechanism: Mechanism, draws_per_input: int, generator: np.random.Generator
+) -> list[tuple[Array, Array]]:
+    """Return scores of fresh releases of both inputs for each candidate. Pairs share the releases equally."""
+    pairs, drawn = pairs_of(candidates), dict[int, dict[str, tuple[Array, Array]]]()
+    for pair in pairs:
+        scores = {candidate.score_name: candidate.score for candidate in candidates if candidate.pair is pair}
+        total = 2 * (draws_per_input // len(pairs))
+        drawn[id(pair)] = scores_by_input(mechanism.release, pair.inputs, scores, total, generator)
+    return [drawn[id(candidate.pair)][candidate.score_name] for candidate in candidates]
+
+
+def pairs_of(candidates: Sequence[Candidate]) -> list[Pair]:
+    """Return the pairs of candidates in their order, each once."""
+    return list({id(candidate.pair): candidate.pair for candidate in candidates}.values())
 
 
 def bound_on_fresh_draws(
@@ -153,7 +247,12 @@ def bound_on_fresh_draws(
 
 
 def _candidates_of_pair(
-    mechanism: Mechanism, pair: Pair, generator: np.random.Generator, draws_per_input: int, digits: int | None
+    mechanism: Mechanism,
+    pair: Pair,
+    generator: np.random.Generator,
+    draws_per_input: int,
+    digits: int | None,
+    learned: bool,
 ) -> list[Candidate]:
     size = min(MAX_LEARNED, draws_per_input, max(MIN_DRAWS, MAX_LEARNED_NUMBERS // len(pair.first)))
     # these draws only train the scores
@@ -161,83 +260,11 @@ def _candidates_of_pair(
     first_releases, second_releases = (
         np.concatenate([outputs[coins == is_first] for outputs, coins in chunks]) for is_first in (True, False)
     )
-    scores = scores_of(mechanism, pair, first_releases, second_releases, digits)
-    values = scores_by_input(mechanism.release, pair.inputs, scores, 2 * draws_per_input, generator)
-    swapped = pair.swapped()
-    return [
-        candidate
-        for name, (first_scores, second_scores) in values.items()
-        for candidate in (
-            Candidate(pair, name, scores[name], first_scores, second_scores),
-            Candidate(swapped, name, scores[name], second_scores, first_scores),
-        )
-    ]
+    scores, points = scores_of(mechanism, pair, first_releases, second_releases, digits, learned=learned)
+    values = scores_by_input(mechanism.release, pair.inputs, scores | points, 2 * draws_per_input, generator)
+    return [Candidate(pair, name, score, name in points, *values[name]) for name, score in (scores | points).items()]
 
 
 def _sorted(candidates: list[Candidate], delta: float, fresh: int, error: float) -> list[Candidate]:
-    promises = [candidate.threshold(fresh, delta, error).promise for candidate in candidates]
+    promises = [candidate.choice(fresh, delta, error).threshold.promise for candidate in candidates]
     return [candidates[i] for i in np.argsort(-np.array(promises), kind="stable")]
-
-
-def _with_more_draws(
-    candidates: Sequence[Candidate], mechanism: Mechanism, draws_per_input: int, generator: np.random.Generator
-) -> list[Candidate]:
-    scores = {candidate.score_name: candidate.score for candidate in candidates}
-    values = scores_by_input(mechanism.release, candidates[0].pair.inputs, scores, 2 * draws_per_input, generator)
-    return [candidate.with_scores(*values[candidate.score_name]) for candidate in candidates]
-
-
-def best_threshold(first_scores: Array, second_scores: Array, fresh: int, delta: float, error: float) -> Threshold:
-    """Return the threshold that promises the largest bound on ``fresh`` releases of each input.
-
-    Args:
-        first_scores: scores of the first input, (n,).
-        second_scores: scores of the second input, (m,).
-        fresh: number of releases of each input that will test the event.
-        delta: of the claim.
-        error: probability that this test may be wrong.
-    """
-    first_scores, second_scores = np.sort(first_scores), np.sort(second_scores)
-    values = _threshold_values(np.sort(np.concatenate([first_scores, second_scores])))
-    best = []
-    for above in (True, False):
-        p = _counts(first_scores, values, above) / len(first_scores)
-        # the best event may be too rare to occur among these draws, so its rate is extrapolated
-        q = np.maximum(_counts(second_scores, values, above) / len(second_scores), _tail(second_scores, values, above))
-        # without caution, a lucky one of thousands of thresholds would win
-        low_p = np.maximum(p - CAUTION * np.sqrt(p / len(first_scores)), 0.0)
-        high_q = np.minimum(q + CAUTION * np.sqrt(q / len(second_scores)), 1.0)
-        promises = log_ratios_from_counts(low_p * fresh, high_q * fresh, (fresh, fresh), delta, error)
-        i = int(np.argmax(promises))
-        best.append(Threshold(float(values[i]), above, float(promises[i])))
-    return max(best, key=lambda threshold: threshold.promise)
-
-
-def _counts(scores: Array, values: Array, above: bool) -> Array:
-    below = np.searchsorted(scores, values, "left")
-    return len(scores) - below if above else below
-
-
-def _threshold_values(scores: Array) -> Array:
-    """Return thresholds from sorted scores, (k,): spread over the ranks, dense in the tails, and at frequent scores."""
-    n = len(scores)
-    tail = np.unique(np.geomspace(1, n, SPREAD_THRESHOLDS).astype(int)) - 1
-    ranks = np.concatenate([np.linspace(0, n - 1, SPREAD_THRESHOLDS).astype(int), tail, n - 1 - tail])
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(scores)) + 1])
-    sizes = np.diff(np.append(starts, n))
-    repeated = np.flatnonzero(sizes > 1)
-    atoms = repeated[np.argsort(-sizes[repeated], kind="stable")[:MAX_ATOMS]]
-    following = np.minimum(atoms + 1, len(starts) - 1)
-    return np.unique(scores[np.concatenate([ranks, starts[atoms], starts[following]])])
-
-
-def _tail(scores: Array, values: Array, above: bool) -> Array:
-    """Extrapolate the share of scores beyond each value by an exponential tail, float64 (k,); 0 before the tail."""
-    ordered, beyond = (scores, values) if above else (-scores[::-1], -values)
-    n, k = len(ordered), min(TAIL_SCORES, len(ordered) // 4)
-    last = ordered[n - k :]
-    # the mean distance of the extreme scores sets the decay
-    excess = float((last - last[0]).mean()) if k else 0.0
-    if excess <= 0:
-        return np.zeros(len(values))
-    return np.where(beyond > last[0], k / n * np.exp(-np.maximum(beyond - last[0], 0.0) / excess), 0.0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,24 +32,30 @@ class Pair:
         return Pair(f"{self.name}, swapped", self.second, self.first)
 
 
+Side = Literal[">=", "<", "=="]
+HOLDS: Mapping[Side, Callable[[Array, float], Array]] = {">=": np.greater_equal, "<": np.less, "==": np.equal}
+"""Which scores are in an event, by its side of the threshold."""
+
+
 @dataclass(frozen=True)
 class Threshold:
     """A threshold on scores, and the bound that its event promises."""
 
     value: float
-    above: bool
-    """True: scores at or above the value; False: scores below it."""
+    side: Side
+    """Scores at or above the value, scores below it, or scores equal to it."""
     promise: float
     """Bound that fresh releases would prove at cautiously estimated rates; below 0 if they would prove nothing."""
 
-    @property
-    def sign(self) -> int:
-        """1 if the event has the high scores, -1 if the event has the low scores."""
-        return 1 if self.above else -1
+    def turned(self, scores: Array) -> Array:
+        """Return scores that are higher inside the event, float64 of the same shape."""
+        if self.side == "==":
+            return self.holds(scores).astype(np.float64)
+        return scores if self.side == ">=" else -scores
 
     def holds(self, scores: Array) -> Array:
         """Return whether each score is in the event, a bool array of the same shape."""
-        return scores >= self.value if self.above else scores < self.value
+        return HOLDS[self.side](scores, self.value)
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class Event:
     @property
     def description(self) -> str:
         """The event in words."""
-        return f"{self.score_name} {'>=' if self.threshold.above else '<'} {self.threshold.value:.6g}"
+        return f"{self.score_name} {self.threshold.side} {self.threshold.value:.6g}"
 
 
 def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
@@ -80,6 +86,40 @@ def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
         single[0] = 1
         pairs += [_alternating(dimensions, dtype), Pair("one coordinate", zeros, single)]
     return pairs
+
+
+def interior(dimensions: int, generator: np.random.Generator, dtype: Any = np.float64) -> list[Pair]:
+    """Return pairs with inputs inside the unit cube, (dimensions,), and off every grid."""
+    return [
+        Pair("middle and random vector", np.full(dimensions, 0.5, dtype), _random(dimensions, generator, dtype)),
+        Pair(
+            "random corner and random vector",
+            generator.integers(0, 2, dimensions).astype(dtype),
+            _random(dimensions, generator, dtype),
+        ),
+    ]
+
+
+def normalised_interior(dimensions: int, generator: np.random.Generator, dtype: Any = np.float64) -> list[Pair]:
+    """Return the first pair of `interior` as min-max normalisation can produce it: each input has a 0 and a 1."""
+    if dimensions < 3:
+        return []
+    pair = interior(dimensions, generator, dtype)[0]
+    for values in pair.inputs:
+        values[:2] = 1, 0
+    return [pair]
+
+
+def outside(dimensions: int) -> list[Pair]:
+    """Return pairs with an input outside the unit cube, for a mechanism that accepts all numbers, NaN and infinity."""
+    zeros = np.zeros(dimensions)
+    others = {"NaN": np.nan, "infinity": np.inf, "a million": 1e6}
+    pairs = [Pair(f"zeros and {name}", zeros, np.full(dimensions, value)) for name, value in others.items()]
+    return [Pair("just outside the cube", np.full(dimensions, -1.0), np.full(dimensions, 2.0)), *pairs]
+
+
+def _random(dimensions: int, generator: np.random.Generator, dtype: Any) -> Array:
+    return generator.uniform(0.02, 0.98, dimensions).astype(dtype)
 
 
 def normalised_corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:

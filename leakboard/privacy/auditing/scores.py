@@ -13,6 +13,7 @@ import numpy as np
 
 from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.events import Array, Pair, Score
+from leakboard.privacy.auditing.points import point_scores
 
 DIGITS = 9
 """Number of digits to which scores are rounded."""
@@ -29,9 +30,15 @@ MIN_RELEASES_FOR_TREES = 2_000
 
 
 def scores_of(
-    mechanism: Mechanism, pair: Pair, first_releases: Array, second_releases: Array, digits: int | None = DIGITS
-) -> dict[str, Score]:
-    """Return scores that may tell the inputs of a pair apart, by name.
+    mechanism: Mechanism,
+    pair: Pair,
+    first_releases: Array,
+    second_releases: Array,
+    digits: int | None = DIGITS,
+    *,
+    learned: bool = True,
+) -> tuple[dict[str, Score], dict[str, Score]]:
+    """Return scores that may tell the inputs of a pair apart, and scores whose single values may do so, by name.
 
     Args:
         mechanism: to audit; it may know its log density ratio.
@@ -39,6 +46,7 @@ def scores_of(
         first_releases: releases of the first input to learn from, float (n, d).
         second_releases: releases of the second input, float (m, d).
         digits: digits to which scores are rounded; None: no rounding.
+        learned: whether to learn density ratios, which takes most of the time.
     """
     scores: dict[str, Score] = {
         "sum": lambda outputs: outputs.sum(1),
@@ -54,12 +62,18 @@ def scores_of(
         scores["projection on the difference"] = lambda outputs: outputs @ direction
         if mechanism.log_ratio(first_releases[:1], first_input, second_input) is not None:
             scores["likelihood ratio"] = _finite_log_ratio(mechanism, first_input, second_input)
-    size = min(len(first_releases), len(second_releases))
-    scores |= learned_scores(first_releases[:size], second_releases[:size], direction)
+    if learned:
+        size = min(len(first_releases), len(second_releases))
+        scores |= learned_scores(first_releases[:size], second_releases[:size], direction)
+    points = point_scores(first_input, second_input, first_releases, second_releases)
     if digits is None:
-        return scores
+        return scores, points
     both = np.concatenate([first_releases, second_releases])
-    return {name: _rounded(score, rounding_step(score(both), digits)) for name, score in scores.items()}
+
+    def rounded(scores: dict[str, Score]) -> dict[str, Score]:
+        return {name: _rounded(score, rounding_step(score(both), digits)) for name, score in scores.items()}
+
+    return rounded(scores), rounded(points)
 
 
 def rounding_step(scores: Array, digits: int) -> float:

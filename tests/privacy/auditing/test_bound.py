@@ -117,7 +117,7 @@ class TestTrials:
         With few calls, one lucky draw of the noise proves anything.
         """
         monkeypatch.setattr(trials, "WANTED_CALLS", wanted)
-        threshold = Threshold(6.0, above=True, promise=5.0)
+        threshold = Threshold(6.0, ">=", promise=5.0)
         event = Event(corners(2)[0].swapped(), "sum", lambda outputs: outputs.sum(1), threshold)
         bounds = [
             bound_on_fresh_draws(SharedByRows(1.0), event, 30_000, np.random.default_rng(seed), 0.05)

@@ -7,9 +7,9 @@ import pytest
 from scipy import linalg, special
 
 from leakboard.privacy.auditing import choosing
-from leakboard.privacy.auditing.choosing import best_threshold
 from leakboard.privacy.auditing.events import corners
 from leakboard.privacy.auditing.scores import fisher, learned_scores, scores_of
+from leakboard.privacy.auditing.thresholds import best_threshold
 from leakboard.privacy.auditing.trials import LARGEST_NUMBER
 
 N = 20_000
@@ -37,7 +37,7 @@ def mechanism(noise, log_ratio=lambda *arguments: None):
 def test_a_score_is_rounded_by_its_own_spread():
     first, second = np.random.default_rng(0).normal(loc=[0, 1e6], size=(2, 1000, 2))
     silent = mechanism(lambda rng, shape: np.zeros(shape))
-    score = scores_of(silent, corners(2)[0], first, second, digits=1)["smallest coordinate"]
+    score = scores_of(silent, corners(2)[0], first, second, digits=1)[0]["smallest coordinate"]
     np.testing.assert_allclose(score(first), first.min(1), atol=0.1)  # spread 1, rounded up to at most 2
     assert len(np.unique(score(first))) < 100
 
@@ -105,9 +105,13 @@ class TestCandidates:
         monkeypatch.setattr(choosing, "MAX_COMPARED", compared)
         laplace = mechanism(lambda rng, shape: rng.laplace(0, 16, shape))
         kept = choosing.choose_candidates(
-            laplace, corners(16), np.random.default_rng(0), 10_000, fresh=1_000_000, error=0.05, digits=9
+            laplace, corners(16), np.random.default_rng(9), 10_000, fresh=1_000_000, error=0.05, digits=9
         )
-        assert len(kept) == choosing.MAX_KEPT
+        pairs = choosing.pairs_of(kept)
+        assert len(pairs) == choosing.MAX_PAIRS
+        for pair in pairs:
+            others = [candidate for candidate in kept if candidate.pair is pair and not candidate.of_points]
+            assert 0 < len(others) <= choosing.MAX_KEPT
         assert ("density ratio" in kept[0].score_name) == (compared > choosing.MAX_KEPT)
 
     @pytest.mark.parametrize("known", [True, False])
@@ -135,9 +139,9 @@ class TestThresholds:
         p, q = special.ndtr(1 - grid), special.ndtr(-grid)
         z = 1.645 * np.sqrt(1 / (p * fresh) + 1 / (q * fresh))
         reached = np.interp(threshold.value, grid, np.log(p / q) - z)
-        assert threshold.above
+        assert threshold.side == ">="
         assert reached > 0.85 * np.max((np.log(p / q) - z)[q * fresh > 20])
-        assert best_threshold(rng.normal(-1, 1, N), rng.normal(0, 1, N), fresh, 0.0, 0.05).above is False
+        assert best_threshold(rng.normal(-1, 1, N), rng.normal(0, 1, N), fresh, 0.0, 0.05).side == "<"
 
     def test_an_atom_is_separated_from_the_values_next_to_it(self):
         rng = np.random.default_rng(4)
@@ -158,5 +162,5 @@ def test_scores_of_the_largest_numbers_are_finite():
     first, second = (
         LARGEST_NUMBER * np.random.default_rng(i).choice([-1.0, 1.0], (400, 1)).repeat(1000, axis=1) for i in (0, 1)
     )
-    scores = scores_of(mechanism(None), corners(1000)[0], first, second)
-    assert all(np.isfinite(score(first)).all() for score in scores.values())
+    scores, points = scores_of(mechanism(None), corners(1000)[0], first, second)
+    assert all(np.isfinite(score(first)).all() for score in (scores | points).values())
