@@ -6,6 +6,9 @@ among the other rows of a call, which may give it away. A low bound proves nothi
 
 With delta = 0 the bound holds for any dependence between rows of a call. With delta above 0 the bound of single rows
 assumes that they are independent of each other.
+
+A claim has one epsilon for all neighbours. Claims whose epsilon grows with the distance of the inputs (metric privacy)
+cannot be stated, and are not audited.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from leakboard.mechanism import MechanismDefaults
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from leakboard.privacy.auditing.bound import Finding
     from leakboard.privacy.auditing.curve import TradeOff
     from leakboard.privacy.auditing.events import Pair
 
@@ -43,7 +47,9 @@ MAX_DIMENSION = 1_000_000
 MAX_DRAWS = 10**10
 """Most releases of each input that can be asked for: they take hours."""
 TRIED = 64
-"""Rows of the first release, which tries the function."""
+"""Rows of the releases that try the function."""
+NOT_FINITE = 1e30
+"""Size of the number that stands for NaN and infinity in releases."""
 FEWEST_CALLS = 100
 """Smallest number of calls that an audit of calls tests."""
 
@@ -75,7 +81,9 @@ class Audit:
     trade_off: TradeOff | None = None
     """An upper bound on the trade-off of errors for single rows, with lower bounds on mu of Gaussian privacy and on
     Renyi divergences; at ``confidence`` by itself. It takes rows of a call to be independent of each other, with any
-    delta; None where calls refuted the claim and single rows did not, since rows were then shown to be dependent."""
+    delta; None where the first rows or calls refuted the claim and other rows did not."""
+    notes: tuple[str, ...] = ()
+    """Inputs that could not be tried, with the reason."""
 
     @property
     def verdict(self) -> Literal["violated", "not refuted"]:
@@ -84,13 +92,13 @@ class Audit:
 
     @property
     def summary(self) -> str:
-        """The result in two plain sentences."""
+        """The result in two plain sentences, and the notes."""
         from leakboard.threats.sentence_parts import audited, percent
 
         verdict = VERDICTS[self.verdict].format(claimed=f"{self.epsilon:.3g}")
         shares = f"{percent(self.first)} of the releases of the one input and {percent(self.second)} of the other's"
         what = f"the event: {self.event}, for the pair: {self.pair}; it holds for {shares}, {self.draws} each"
-        return f"{audited(self.epsilon_lower, self.confidence, verdict)}\n{what}"
+        return "\n".join((audited(self.epsilon_lower, self.confidence, verdict), what, *self.notes))
 
     def plot(self) -> Figure:
         """Return the trade-off of errors that the claim allows to a test, and the errors that this audit reached."""
@@ -118,6 +126,7 @@ def audit(
     delta: float = 0.0,
     dimension: int,
     pairs: Sequence[tuple[Any, Any]] | None = None,
+    domain: Literal["cube", "any"] = "cube",
     draws: int | None = None,
     budget: int = 100_000_000,
     calls: int = 4000,
@@ -125,6 +134,9 @@ def audit(
     seed: int = 0,
 ) -> Audit:
     """Return a lower bound on the epsilon of a mechanism, from releasing neighbouring inputs many times.
+
+    The claimed epsilon is for all neighbours alike. An epsilon per distance (metric privacy) is not such a claim: it
+    would be called violated although it may be true.
 
     Args:
         release: maps vectors, float64 (n, d), and a NumPy generator to their releases, (n, d). The claim is about one
@@ -134,8 +146,11 @@ def audit(
         delta: claimed for one release. Above 0 the bound of single rows takes the rows of a call to be
             independent of each other: noise that they share can raise false alarms. At 0 it does not.
         dimension: width d of the vectors.
-        pairs: neighbouring vectors, (d,) each, by the claim. None: corners of the unit cube, for a mechanism that
-            claims epsilon for any two vectors with coordinates in [0, 1].
+        pairs: neighbouring vectors, (d,) each, by the claim. None: corners and inner points of the unit cube, for a
+            mechanism that claims epsilon for any two vectors with coordinates in [0, 1].
+        domain: ``any`` where the mechanism claims epsilon for any vectors, since it clips them. Then vectors outside
+            the cube are tried, too, with NaN and infinity. An error that it raises for them is noted, and is no leak.
+            NaN and infinity in a release count as 1e30. With ``pairs`` only ``cube`` is allowed.
         draws: releases of either input: half to choose an event on, half to test it. Single rows prove no more than
             about ln(draws / 6.4), at 95 % confidence and delta 0: to refute a claim of 10 takes at least 142,000. None:
             rounds, each larger than all before, until the claim is refuted or ``budget`` is spent.
@@ -152,7 +167,8 @@ def audit(
             0 and all rows of a call get the same noise.
     """
     from leakboard.privacy.auditing import audit as auditing
-    from leakboard.privacy.auditing.events import corners
+    from leakboard.privacy.auditing.events import corners, interior, outside
+    from leakboard.privacy.auditing.first_rows import FIRST_ROWS_ERROR, audit_first_rows
 
     _check("release", release, _takes_two(release), "a function of vectors and a generator")
     dimension, draws, budget, calls, seed = map(as_int, (dimension, draws, budget, calls, seed))
@@ -165,8 +181,13 @@ def audit(
     good = type(dimension) is int and 1 <= dimension <= MAX_DIMENSION
     _check("dimension", dimension, good, f"a whole number from 1 to {MAX_DIMENSION:,}")
     _check("confidence", confidence, 0.5 <= confidence < 1, "a number from 0.5, below 1")
+    _check("domain", domain, domain in ("cube", "any"), "'cube' or 'any'")
+    _check("domain", domain, pairs is None or domain == "cube", "'cube', since pairs are given")
     neighbours = corners(dimension) if pairs is None else _pairs(pairs, dimension)
-    fewest, count = 100 * len(neighbours), len(neighbours)
+    rng = np.random.default_rng(seed)
+    more_pairs = interior(dimension, rng) if pairs is None else []
+    count = len(neighbours) + len(more_pairs) + (len(outside(dimension)) if domain == "any" else 0)
+    fewest = 100 * count
     good = draws is None or (type(draws) is int and fewest <= draws <= MAX_DRAWS)
     allowed = f"a whole number from {fewest} for {count} pairs to {MAX_DRAWS:,}, or None for what the budget allows"
     _check("draws", draws, good, allowed)
@@ -175,15 +196,33 @@ def audit(
     _check("budget", budget, good, f"a whole number from {least} on, for {count} pairs in {dimension} dimensions")
     good = type(calls) is int and (calls == 0 or calls >= FEWEST_CALLS)
     _check("calls", calls, good, f"a whole number from {FEWEST_CALLS}, or 0 for none")
-    mechanism = _Function(release, epsilon, delta)
-    _try(mechanism, neighbours[0].first, seed)
+    mechanism = _Function(release, epsilon, delta, domain == "any")
+    first_error, notes = FIRST_ROWS_ERROR * (1 - confidence), list[str]()
     try:
-        rng = np.random.default_rng(seed)
-        bound = auditing.audit(mechanism, neighbours, rng, draws, confidence, budget=budget, calls=calls)
+        # no release may come before the first rows
+        first_rows = audit_first_rows(mechanism, neighbours[0], rng, first_error)
+        _require_own_noise(mechanism, neighbours[0].first, rng)
+        if domain == "any":
+            accepted, notes = _accepted(mechanism, outside(dimension), rng)
+            more_pairs += accepted
+        result = auditing.audit(
+            mechanism,
+            neighbours,
+            rng,
+            draws,
+            confidence,
+            budget=budget,
+            calls=0 if first_rows.epsilon > epsilon else calls,
+            spent=first_error,
+            more_pairs=more_pairs,
+        )
     except ValueError as error:
         raise RequestError(f"release: {error}") from None
+    by_first_rows = first_rows.epsilon > epsilon >= result.epsilon
+    bound: Finding = first_rows if by_first_rows else result
+    curve = None if by_first_rows else result.trade_off
     event = bound.pair, bound.event, bound.first_rate, bound.second_rate, bound.draws
-    return Audit(bound.epsilon, epsilon, delta, confidence, *event, bound.trade_off)
+    return Audit(bound.epsilon, epsilon, delta, confidence, *event, curve, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -193,10 +232,13 @@ class _Function(MechanismDefaults):
     function: Release
     epsilon: float
     delta: float
+    accepts_any: bool
+    """Whether the inputs may be any numbers; then NaN and infinity in releases become numbers."""
 
     def release(self, values: Array, generator: np.random.Generator) -> Array:
         """Release a copy of every row, float64 (n, d), since a function may write into its argument."""
-        given = self.function(np.array(values, np.float64), generator)
+        with np.errstate(all="ignore" if self.accepts_any else None):
+            given = self.function(np.array(values, np.float64), generator)
         released = np.asarray(given)
         is_masked = isinstance(given, np.ma.MaskedArray)
         if released.shape != values.shape or released.dtype.kind not in "fiub" or is_masked:
@@ -205,7 +247,13 @@ class _Function(MechanismDefaults):
         numbers = released.astype(np.float64)
         if released.dtype.kind in "iu" and (numbers.astype(released.dtype) != released).any():
             raise ValueError("it gives whole numbers beyond 2^53, whose last digits an audit would lose")
+        if self.accepts_any:  # a function of a release is as private as the release
+            numbers = np.nan_to_num(numbers, nan=NOT_FINITE, posinf=NOT_FINITE, neginf=-NOT_FINITE)
         return numbers
+
+    def vector_of(self, values: Array) -> Array | None:
+        """Return the input itself; None if it is not finite, since audits compute with it."""
+        return values if np.isfinite(values).all() else None
 
 
 def _takes_two(release: object) -> bool:
@@ -221,17 +269,27 @@ def _takes_two(release: object) -> bool:
     return True
 
 
-def _try(mechanism: _Function, values: Array, seed: int) -> None:
-    """Refuse a function that does not release vectors, or that shares noise within a call with delta above 0."""
-    rng = np.random.default_rng(seed)
-    try:
-        first, second = (mechanism.release(np.tile(values, (TRIED, 1)), rng) for _ in range(2))
-    except ValueError as error:
-        raise RequestError(f"release: {error}") from None
+def _require_own_noise(mechanism: _Function, values: Array, rng: np.random.Generator) -> None:
+    """Refuse a function that shares noise within a call, with delta above 0."""
+    first, second = (mechanism.release(np.tile(values, (TRIED, 1)), rng) for _ in range(2))
     is_shared = all((released == released[0]).all() for released in (first, second))
     if mechanism.delta > 0 and is_shared and not np.array_equal(first[0], second[0]):
         shown = "all rows of a call get the same noise, and delta is above 0; draw it with the shape of the vectors"
         raise RequestError(f"release: {shown}, or audit the claim with delta 0")
+
+
+def _accepted(mechanism: _Function, pairs: Sequence[Pair], rng: np.random.Generator) -> tuple[list[Pair], list[str]]:
+    """Return the pairs whose inputs a function accepts, and a note for each of the others."""
+    accepted, notes = [], []
+    for pair in pairs:
+        try:
+            for values in pair.inputs:
+                mechanism.release(np.tile(values, (TRIED, 1)), rng)
+        except Exception as error:  # a function may refuse such inputs in any way
+            notes.append(f"not tried, since the function refuses it: {pair.name} ({type(error).__name__}: {error})")
+        else:
+            accepted.append(pair)
+    return accepted, notes
 
 
 def _pairs(pairs: Sequence[tuple[Any, Any]], dimension: int) -> list[Pair]:

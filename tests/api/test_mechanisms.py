@@ -69,20 +69,24 @@ def test_the_same_seed_gives_the_same_audit():
 @pytest.mark.parametrize(
     ("release", "options", "message"),
     [
-        (lambda v, rng: v[:, :2], {}, r"release: it gives float64 of shape \(64, 2\) for vectors of shape \(64, 4\)"),
+        (
+            lambda v, rng: v[:, :2],
+            {},
+            r"it gives float64 of shape \(1000, 2\) for vectors of shape \(1000, 4\)",
+        ),
         (lambda v, rng: v * np.nan, {}, "release: the mechanism released NaN or infinity"),
         (lambda v, rng: v + 1e200, {}, r"the mechanism released 1e\+200: numbers up to 1e\+140 can be"),
         (correct, {"delta": 1.0}, "delta: 1.0 is not allowed: a number from 0, below 1"),
         (correct, {"dimension": 0}, "dimension: 0 is not allowed"),
-        (correct, {"draws": 299}, "draws: 299 is not allowed: a whole number from 300 for 3 pairs to 10,000,000,000"),
-        (correct, {"draws": 10**15}, "draws: 1000000000000000 is not allowed: a whole number from 300"),
+        (correct, {"draws": 299}, "draws: 299 is not allowed: a whole number from 500 for 5 pairs to 10,000,000,000"),
+        (correct, {"draws": 10**15}, "draws: 1000000000000000 is not allowed: a whole number from 500"),
         (correct, {"epsilon": True}, "epsilon: True is not allowed: a number"),
         (
             correct,
             {"draws": None, "budget": 2000},
-            "budget: 2000 is not allowed: a whole number from 2400 on, for 3 pairs in 4 dimensions",
+            "budget: 2000 is not allowed: a whole number from 4000 on, for 5 pairs in 4 dimensions",
         ),
-        (correct, {"draws": None, "budget": 1e6}, r"budget: 1000000\.0 is not allowed: a whole number from 2400 on"),
+        (correct, {"draws": None, "budget": 1e6}, r"budget: 1000000\.0 is not allowed: a whole number from 4000 on"),
         (correct, {"pairs": [([0, 0], [1, 1])]}, r"pairs\[0\]: .* is not allowed: two vectors of 4 finite numbers"),
         (correct, {"pairs": []}, "pairs: .* at least one"),
         (lambda v, rng: v.astype(np.int64) + 2**60 + 1, {}, r"release: it gives whole numbers beyond 2\^53"),
@@ -166,3 +170,71 @@ def test_the_plot_shows_the_point_below_the_curve_of_a_violated_claim():
     assert point.y[0] < allowed
     assert (np.interp(bound.x, curve.x, curve.y) > bound.y).any()
     assert least_false_negatives(math.log(2), 0.0, np.array([0.0, 0.25, 0.5, 1.0])) == pytest.approx([1, 0.5, 0.25, 0])
+
+
+class StartingWithoutNoise:
+    """Correct noise on all but the first 50 rows."""
+
+    def __init__(self):
+        self.released = 0
+
+    def __call__(self, values, rng):
+        rows = np.arange(self.released, self.released + len(values))
+        self.released += len(values)
+        return np.where(rows[:, None] < 50, values, correct(values, rng))
+
+
+def test_first_rows_without_noise_are_violated():
+    result = audit(StartingWithoutNoise(), draws=2000)
+    assert result.verdict == "violated"
+    assert result.pair == "zeros and ones (the first 50 rows that the mechanism released)"
+    assert result.trade_off is None
+
+
+class TestDomain:
+    """A mechanism that promises epsilon for any vectors is tried outside the cube."""
+
+    OPTIONS = {"draws": 4000, "calls": 0, "confidence": 0.999}  # noqa: RUF012
+
+    @staticmethod
+    def clipped(values, rng):
+        return correct(np.clip(np.nan_to_num(values), 0, 1), rng)
+
+    @staticmethod
+    def nan_kept(values, rng):
+        return correct(np.clip(values, 0, 1), rng)
+
+    @staticmethod
+    def refuses(values, rng):
+        if not ((values >= 0) & (values <= 1)).all():
+            raise ArithmeticError("outside")
+        return correct(values, rng)
+
+    @pytest.mark.parametrize(("release", "pair"), [(correct, "a million"), (nan_kept.__func__, "NaN")])
+    def test_a_forgotten_clip_is_violated(self, release, pair):
+        result = audit(release, domain="any", **self.OPTIONS)
+        assert result.verdict == "violated"
+        assert audit(release, **self.OPTIONS).verdict == "not refuted"
+        if release is not correct:
+            assert pair in result.pair
+
+    def test_a_clip_is_left_alone(self):
+        result = audit(self.clipped, domain="any", **self.OPTIONS)
+        assert (result.verdict, result.notes) == ("not refuted", ())
+
+    def test_an_error_is_noted_and_is_no_leak(self):
+        result = audit(self.refuses, domain="any", **self.OPTIONS)
+        assert (result.verdict, len(result.notes)) == ("not refuted", 4)
+        note = "not tried, since the function refuses it: zeros and NaN (ArithmeticError: outside)"
+        assert note in result.summary.splitlines()
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"domain": "all"}, "domain: 'all' is not allowed: 'cube' or 'any'"),
+            ({"domain": "any", "pairs": [(np.zeros(4), np.ones(4))]}, "domain: 'any' .* 'cube', since pairs are given"),
+        ],
+    )
+    def test_wrong_domains_are_refused(self, options, message):
+        with pytest.raises(RequestError, match=message):
+            audit(correct, **options)
