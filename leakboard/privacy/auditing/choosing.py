@@ -188,13 +188,14 @@ def choose_candidates(
     if not pairs or draws_per_input // count < MIN_DRAWS:
         rule = f"at least one pair, and {MIN_DRAWS} draws of each input for each pair"
         raise ValueError(f"{draws_per_input} draws for {count} pairs are too few to choose an event: {rule}")
-    size = draws_per_input // 2 // count
+    # inner pairs show leaks of single values, which take fewer draws than densities
+    size = draws_per_input // 2 // (2 * len(pairs) + len(more_pairs))
     ranked = _sorted(
         [
             candidate
-            for some, learned in ((pairs, True), (more_pairs, False))
+            for some, draws, learned in ((pairs, 2 * size, True), (more_pairs, size, False))
             for pair in some
-            for candidate in _candidates_of_pair(mechanism, pair, generator, size, digits, learned)
+            for candidate in _candidates_of_pair(mechanism, pair, generator, draws, digits, learned)
         ],
         delta,
         fresh,
