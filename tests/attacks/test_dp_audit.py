@@ -244,7 +244,10 @@ class TestCalls:
     def test_the_flaws_of_calls(self, name):
         metrics = of_calls(name)
         assert metrics["attack_score"].value > 1.0
-        assert metrics["canaries"].n == FEW_CALLS
+        if name == "few_seeds":  # single rows refute it: some of them are equal
+            assert "canaries" not in metrics
+        else:
+            assert metrics["canaries"].n == FEW_CALLS
         assert corrected_bound([list(metrics.values())]) == pytest.approx(metrics["attack_score"].value)
 
     @pytest.mark.slow

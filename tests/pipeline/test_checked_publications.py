@@ -15,6 +15,7 @@ class FakeVictim(FittedVictim):
 
     publishes = ("documents", "words")
     encodes_texts = True
+    encodes_parts = False
 
     def __init__(self, documents=None, words=None, predicted=None):
         self.documents = documents or (lambda n: np.zeros((n, 3), np.float32))
