@@ -121,25 +121,29 @@ METRICS: Mapping[str, MetricEntry] = {
     "own_texts": MetricEntry(
         "Number of distinct texts of the attacker's own; 0 if it learns from known pairs alone.",
         values=COUNTS,
+        listed="",
         since="0.2.0",
     ),
     "known_pairs": MetricEntry(
         "Number of texts whose published vector the attacker is given, with the text and its secrets.",
         values=COUNTS,
+        listed="",
         since="0.2.0",
     ),
     "queries": MetricEntry(
         "Number of texts that the attacker sends to the victim's encoder; each repetition counts.",
         values=COUNTS,
+        listed="",
         since="0.2.0",
     ),
     "noiseless_queries": MetricEntry(
         "Number of distinct texts whose vectors before the noise the attacker computes with the victim's encoder.",
         values=COUNTS,
+        listed="",
         since="0.2.0",
     ),
     "shadow_models": MetricEntry(
-        "Number of times that the attacker trains the victim's recipe.", values=COUNTS, since="0.2.0"
+        "Number of times that the attacker trains the victim's recipe.", values=COUNTS, listed="", since="0.2.0"
     ),
     "task_accuracy": MetricEntry(
         "Accuracy of the task's classifier on the published vectors, of all texts or of a group.",

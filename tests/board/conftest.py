@@ -34,12 +34,12 @@ PUBLISHED_REVISIONS = (
     (revisions, "PUBLISH", 1),
     (revisions, "UTILITY", 1),
 )
-"""What has a later revision now than when the boards were computed, and the published revision."""
+"""What has a later revision now than when the other boards were computed, and the published revision."""
 
 
 @pytest.fixture
 def as_published(monkeypatch):
-    """Give plugins and threats the revisions of the published boards; computing the boards anew empties the list."""
+    """Give plugins and threats the revisions of the boards that were not computed again."""
     for owner, attribute, revision in PUBLISHED_REVISIONS:
         assert getattr(owner, attribute) > revision
         monkeypatch.setattr(owner, attribute, revision)

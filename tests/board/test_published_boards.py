@@ -10,6 +10,8 @@ from leakboard.suite.plan import Identities, plan
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import find_suite, load_suite, suite_names
 
+COMPUTED_AGAIN = {"demo", "word_recovery"}
+"""Boards that were computed with the present revisions."""
 COLUMNS = {
     "leaderboard.csv": "dataset victim attack secrets seeds test_size task_accuracy task_majority attack_metric "
     "attack_score empirical_privacy empirical_privacy_low empirical_privacy_high privacy_best_constant "
@@ -35,9 +37,10 @@ COLUMNS = {
 """Users' scripts rely on these names and their order; new columns are added at the end."""
 
 
-@pytest.mark.usefixtures("as_published")
 @pytest.mark.parametrize("name", with_slow(suite_names(), "ag", "dpnr", "noise_training"))
-def test_every_cell_of_a_board_is_published_under_its_identity(name):
+def test_every_cell_of_a_board_is_published_under_its_identity(name, request):
+    if name not in COMPUTED_AGAIN:
+        request.getfixturevalue("as_published")
     suite = load_suite(name, Registry())
     try:
         jobs = plan(suite, suite.cells(), Identities())

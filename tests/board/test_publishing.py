@@ -138,7 +138,7 @@ class TestVerify:
         changed = {"n": 10_000} if change == "n" else {"status": "sure"}
         tamper(two_cells.folder / "tiny", of_score(lambda score: [dataclasses.replace(score, **changed)]))
         out = output_of(*two_cells.arguments("verify", "--cells", 2), status=1)
-        assert "other sizes or remarks of metrics" in out
+        assert f"other {'sizes' if change == 'n' else 'remarks'} of metrics" in out
 
     @pytest.mark.parametrize("part", ["value", "low", "high"])
     def test_each_end_of_an_interval_counts(self, part, two_cells, output_of):

@@ -46,19 +46,12 @@ def demo(boards):
     return state
 
 
-def test_cells_of_what_has_a_later_revision_are_due(boards):
-    """The measures of every victim have one."""
-    assert demo(boards).stale == 40
-
-
-@pytest.mark.usefixtures("as_published")
 def test_published_cells_are_fresh(boards, records):
     state = demo(boards)
     assert (state.suite, state.published, state.stale) == ("demo/suite.yaml", len(records), 0)
     assert (state.causes, state.problem) == ({}, "")
 
 
-@pytest.mark.usefixtures("as_published")
 @pytest.mark.parametrize(
     ("owner", "attribute", "value", "cause", "is_touched"),
     [
@@ -81,7 +74,6 @@ def test_a_higher_revision_makes_its_cells_stale(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("as_published")
 def test_revisions_that_differ_together_are_named_together(boards, records, monkeypatch):
     monkeypatch.setattr(SecretsThreat, "revision", SecretsThreat.revision + 1)
     monkeypatch.setattr(EntityPresence, "__leakboard_revision__", EntityPresence.__leakboard_revision__ + 1)
@@ -92,7 +84,6 @@ def test_revisions_that_differ_together_are_named_together(boards, records, monk
     }
 
 
-@pytest.mark.usefixtures("as_published")
 def test_what_no_revision_explains_is_data_suite_or_default(boards, rewritten, records):
     rewritten(lambda suite: suite.update(text_classifier=not suite.get("text_classifier", True)))
     causes = demo(boards).causes
