@@ -76,10 +76,10 @@ class TextsThreat(Threat["TextsAttack"]):
         Raises:
             NotApplicable: the attacker knows hardly any word of the test texts.
         """
-        _require_known_words(side)
         view = TextsView(
             known_texts(side, "train", ()), known_texts(side, "dev", ()), Oracle(side, attacker_corpus(side))
         )
+        _require_known_words(view.train.texts, side.corpus.texts("test"))
         reader = attack.fit(view, side.streams.seed_for("attack"))
         vectors, order = shuffled(observe(side, 1), side.streams.stream("shuffle"))
         guesses = reader(vectors)
@@ -100,9 +100,9 @@ class TextsThreat(Threat["TextsAttack"]):
         )
 
 
-def _require_known_words(side: VictimSide) -> None:
-    known = {word for text in side.auxiliary.texts("train") for word in words(text)}
-    is_known = [word in known for text in side.corpus.texts("test") for word in words(text)]
+def _require_known_words(train: Texts, test: Texts) -> None:
+    known = {word for text in train for word in words(text)}
+    is_known = [word in known for text in test for word in words(text)]
     if sum(is_known) < LEAST_KNOWN * len(is_known):
         raise NotApplicable(
             f"{100 * sum(is_known) / len(is_known):.1f} % of the words of the test texts are in the attacker's texts, "

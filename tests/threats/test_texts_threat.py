@@ -1,5 +1,7 @@
 """Test the texts threat: guessed texts are scored in the order of the test texts."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,3 +64,11 @@ def test_texts_whose_words_the_attacker_does_not_know_are_not_attacked(side):
         evaluate_attack(attack, side_of(["text", *(text.replace(" ", "") for text in TEXTS[1:])]))
     assert attack.view is None
     evaluate_attack(attack, side)
+
+
+def test_what_counts_is_the_texts_that_the_attacker_learns_from(side):
+    """Its own texts may have other words: it is given texts of train with their vectors."""
+    own = side_of(["", *TEXTS[1:]]).corpus.with_rows("train", [])
+    evaluate_attack(
+        answering(TextsAttack, lambda vectors: TextGuesses(TEXTS)), dataclasses.replace(side, auxiliary=own)
+    )
