@@ -63,7 +63,9 @@ class Record:
     def value(self, name: str, variable: str = "", group: str = "") -> Metric | None:
         """Return a metric, or None if the cell has no value of this name."""
         for metric in self.metrics:
-            if (metric.name, metric.variable, metric.group) == (name, variable, group) and metric.value is not None:
+            # no tuples: most names differ, and tables ask a million times
+            is_it = metric.name == name and metric.variable == variable and metric.group == group
+            if is_it and metric.value is not None:
                 return metric
         return None
 
