@@ -140,8 +140,6 @@ def shared(values, rng):
 def test_rows_that_share_their_noise_are_violated():
     result = audit(shared)
     assert result.verdict == "violated"
-    assert "one row of 4 in a call" in result.summary
-    assert result.trade_off is None
     assert result.epsilon_lower < 6.34
 
 
