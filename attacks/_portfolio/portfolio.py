@@ -4,7 +4,7 @@ The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) is one MLP 
 not profit from one kind of classifier, nor from vectors that are badly scaled for it. So the ensemble trains seven
 kinds of classifier on raw, standardised and per-vector normalised inputs, and weighs them on dev (`ensemble`). Where
 the victim claims privacy, the classifiers also learn from denoised vectors (`vector_inputs`): the law of the noise is
-public. Several publications of a text become one vector by a trimmed mean (`best_trim`).
+public. Several publications of a text become one vector by a trimmed mean (`best_trim`); Bayes' rule sees them all.
 """
 
 from dataclasses import dataclass, replace

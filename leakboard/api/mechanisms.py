@@ -135,8 +135,8 @@ def audit(
 ) -> Audit:
     """Return a lower bound on the epsilon of a mechanism, from releasing neighbouring inputs many times.
 
-    The claimed epsilon is for all neighbours alike. An epsilon per distance (metric privacy) is not such a claim: it
-    would be called violated although it may be true.
+    All neighbours have the same claimed epsilon. A claim of metric privacy, whose epsilon grows with the distance of
+    the inputs, would be called violated even if it is true.
 
     Args:
         release: maps vectors, float64 (n, d), and a NumPy generator to their releases, (n, d). The claim is about one

@@ -57,12 +57,13 @@ def ranks_of(rows: Integers, halves: Floats, documents: Floats) -> Integers:
         halves: vectors of half texts, float32 (q, d).
         documents: vectors of all texts, float32 (n, d).
     """
+    from leakboard.models.search import normalised  # takes seconds to import
+
     ranks, lengths = np.empty(len(rows), np.int64), np.linalg.norm(documents, axis=1)
     lengths[lengths == 0] = 1
     for start in range(0, len(rows), SEARCHES_AT_ONCE):
         part = slice(start, start + SEARCHES_AT_ONCE)
-        norms = np.linalg.norm(halves[part], axis=1, keepdims=True)
-        similarity = (halves[part] / np.where(norms > 0, norms, 1)) @ documents.T / lengths
+        similarity = normalised(halves[part]) @ documents.T / lengths
         right = similarity[np.arange(len(similarity)), rows[part]][:, None]
         equal = (np.abs(similarity - right) <= EQUAL).sum(1) - 1
         ranks[part] = 1 + (similarity > right + EQUAL).sum(1) + (equal + 1) // 2

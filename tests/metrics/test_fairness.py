@@ -123,7 +123,7 @@ class TestWidestGap:
         assert (gap.value, gap.low, gap.high) == pytest.approx((0.1, 0.1 - half, 0.1 + half), abs=1e-4)
 
     def test_small_groups_are_left_out(self):
-        """Nobody of the third group is right, but 29 texts are too few."""
+        """All guesses about the third group are wrong, but it has only 29 texts."""
         groups = np.repeat([0, 1, 2], [100, 100, 29])
         predicted, labels = np.where(groups == 2, 0, np.arange(229) % 4 > 0), np.ones(229, np.int64)
         gap = widest(groups, predicted, labels)

@@ -3,7 +3,7 @@
 An audit of single rows has four steps:
 
 1. ``trials`` releases rows; a fair coin decides for each row which of two inputs is released.
-2. ``scores`` maps a release to numbers that tell the inputs apart; ``points`` has numbers of which single values do.
+2. ``scores`` maps a release to numbers whose size tells the inputs apart, ``points`` to numbers with telling values.
 3. ``choosing`` picks the pair, the score and, by ``thresholds``, the event that promise the largest bound.
 4. ``bound`` turns counts among fresh releases into a lower bound; ``curve`` bounds the trade-off.
 
