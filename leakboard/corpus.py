@@ -74,11 +74,11 @@ class Corpus:
 
     def texts(self, split: str) -> Texts:
         """Return the texts of a split with their source rows and ids; a corpus without texts gives empty texts."""
-        if (key := f"texts of {split}") not in self._kept:
+        if split not in (kept := self._kept.setdefault("texts", {})):
             part = self.splits[split]
             texts, ids = (part[name][:] if name in part.column_names else None for name in ("text", "id"))
-            self._kept[key] = texts or [""] * len(part), np.asarray(part["row"][:], dtype=np.int64), ids
-        texts, rows, ids = self._kept[key]
+            kept[split] = texts or [""] * len(part), np.asarray(part["row"][:], dtype=np.int64), ids
+        texts, rows, ids = kept[split]
         return Texts(texts, rows.copy(), ids and list(ids))
 
     def column(self, split: str, name: str) -> Integers:
@@ -89,8 +89,10 @@ class Corpus:
 
     def values(self, name: str) -> tuple[str, ...]:
         """Return the class names of a ClassLabel column; empty: there is no such column."""
-        train = self.splits["train"]
-        return tuple(train.features[name].names) if name in train.column_names else ()
+        if (key := f"values of {name}") not in self._kept:
+            train = self.splits["train"]
+            self._kept[key] = tuple(train.features[name].names) if name in train.column_names else ()
+        return self._kept[key]  # type: ignore[no-any-return]
 
     @property
     def has_texts(self) -> bool:
@@ -114,7 +116,9 @@ class Corpus:
             hidden = {c for part in parts.values() for c in part.column_names if c.startswith(POSTERIOR)}
             self._kept[names] = parts.remove_columns(sorted(hidden))
         parts = type(self.splits)({name: copy.copy(part) for name, part in self._kept[names].items()})
-        return dataclasses.replace(self, splits=parts)
+        corpus = dataclasses.replace(self, splits=parts)
+        corpus._kept["texts"] = self._kept.setdefault("texts", {})  # the same texts: each is read once
+        return corpus
 
     def with_rows(self, split: str, rows: Sequence[int]) -> Corpus:
         """Return the corpus with only these rows of a split."""
