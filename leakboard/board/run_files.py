@@ -32,11 +32,18 @@ class Costs(Mapping[str, Sequence[Row]]):
         return len(self.jobs)
 
 
-def write_files(run: Run, records: Sequence[Record]) -> list[Path]:
-    """Write a run's tables, the projections that its suite asks for, and ``meta.json``; return their paths."""
+def write_files(run: Run, records: Sequence[Record], rows: Sequence[Row] | None = None) -> list[Path]:
+    """Write a run's tables, the projections that its suite asks for, and ``meta.json``; return their paths.
+
+    Args:
+        run: the run.
+        records: of its cells.
+        rows: `leaderboard` of the records, in any order; None: computed here.
+    """
     jobs = [*run.jobs, *run.others]
     costs = Costs(run)
-    paths = write_tables(run.folder, records, costs, compare(records, read_reference(run.suite.home)), run.suite.names)
+    compared = compare(records, read_reference(run.suite.home))
+    paths = write_tables(run.folder, records, costs, compared, run.suite.names, rows)
     if run.suite.file.projected:
         paths.append(write_table(run.folder / PROJECTIONS_FILE, PROJECTIONS_FILE, projections(run)))
     write_meta(

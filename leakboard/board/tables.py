@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def write_tables(
     costs: Mapping[str, Sequence[Row]],
     comparison: Sequence[Row] = (),
     names: Names = Names(),  # noqa: B008 (it is frozen)
+    rows: Sequence[Row] | None = None,
 ) -> list[Path]:
     """Write all CSVs of a run and return their paths; a reader never sees half a file.
 
@@ -42,6 +44,7 @@ def write_tables(
         costs: of the stages of each cell, by the key of its record.
         comparison: with published numbers; if empty, there is no ``comparison.csv``.
         names: of datasets, victims and attacks.
+        rows: `leaderboard` of the records in any order, with labels instead of names; None: computed here.
 
     Raises:
         StorageError: the folder cannot be written.
@@ -51,7 +54,7 @@ def write_tables(
     except OSError as error:
         raise StorageError(f"{folder / 'comparison.csv'}: cannot be removed ({error.strerror})") from None
     threats = sorted({record.threat for record in records})
-    tables = table_rows(records, costs, comparison, names)
+    tables = table_rows(records, costs, comparison, names, rows)
     return [write_table(folder / name, name, rows, threats) for name, rows in tables.items()]
 
 
@@ -71,7 +74,8 @@ def write_table(path: Path, name: str, rows: Iterable[Row], threats: Iterable[st
     content = io.StringIO(newline="")
     writer = csv.writer(content, lineterminator="\n")
     writer.writerow(column.name for column in known)
-    writer.writerows([csv_field(column, row.get(column.name), row) for column in known] for row in rows)
+    fields = [(column, column.name) for column in known]
+    writer.writerows([csv_field(column, row.get(name), row) for column, name in fields] for row in rows)
     write_file(path, content.getvalue())
     return path
 
@@ -81,11 +85,13 @@ def table_rows(
     costs: Mapping[str, Sequence[Row]],
     comparison: Sequence[Row] = (),
     names: Names = Names(),  # noqa: B008 (it is frozen)
+    rows: Sequence[Row] | None = None,
 ) -> dict[str, Iterable[Row]]:
     """Return the rows of each file, as one-pass iterators; the arguments are those of `write_tables`."""
     ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
     done = [record for record in ordered if record.status == "ok"]
-    rows = leaderboard(ordered)
+    key = itemgetter(*KINDS)
+    rows = leaderboard(ordered) if rows is None else sorted(rows, key=key)
     tables: dict[str, Iterable[Row]] = {
         "leaderboard.csv": rows,
         "best_known.csv": best_known(rows),

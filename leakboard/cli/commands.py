@@ -129,6 +129,7 @@ def run(
     from leakboard.cli.engine_choice import chosen_engine
     from leakboard.cli.progress import RunProgress
     from leakboard.pipeline import runner
+    from leakboard.pipeline.records import in_natural_order
 
     chosen = chosen_engine(console, engine, jobs, address, out)
     try:
@@ -138,16 +139,17 @@ def run(
     except KeyboardInterrupt:  # reported here: Typer ends silently on it
         Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
         raise typer.Exit(130) from None
-    records = opened.records()
-    paths = write_files(opened, records)
-    output.print_leaderboard(console, opened, records)
+    records = in_natural_order(opened.records())
+    rows = leaderboard(records)
+    paths = write_files(opened, records, rows)
+    output.print_leaderboard(console, opened, records, rows)
     output.print_sentences(console, opened)
     output.print_comparison(console, opened)
     output.print_paths(console, paths)
     output.print_counts(console, opened)
     broken: list[str] = []
     if limits:
-        rows, names = leaderboard(records), opened.suite.names
+        names = opened.suite.names
         broken = broken_limits([names.row(row) for row in rows], limits)
         for (dataset, victim), warning in join_warnings(records, rows).items():
             broken.append(f"{names.name('dataset', dataset)} / {names.name('victim', victim)}: {warning}")
@@ -172,9 +174,11 @@ def report(
     html: Annotated[Optional[Path], typer.Option(help="Also save a self-contained page to browse.")] = None,  # noqa: UP045
 ) -> None:
     """Write the tables and pages again from the cell records, without computing anything."""
+    from leakboard.board.leaderboard import leaderboard
     from leakboard.board.run_files import write_files
     from leakboard.cli import console as output
     from leakboard.data.downloads import without_network
+    from leakboard.pipeline.records import in_natural_order
     from leakboard.site.build import write_run_pages
 
     for option, path in (("--svg", svg), ("--html", html)):
@@ -182,18 +186,19 @@ def report(
             raise RequestError(f"{option} {path}: a folder; allowed: a file")
     with without_network():
         opened = _open(suite, out, None, None, plugin)
-    records = opened.records()
+    records = in_natural_order(opened.records())
     if not records:
         raise RequestError(f"{opened.folder}: no finished cells; `run {suite}` computes them")
-    paths = write_files(opened, records)
-    output.print_leaderboard(console, opened, records)
+    rows = leaderboard(records)
+    paths = write_files(opened, records, rows)
+    output.print_leaderboard(console, opened, records, rows)
     output.print_sentences(console, opened)
     output.print_comparison(console, opened)
     output.warn_about_missing(console, opened)
     output.warn_about_costs(console, opened)
     output.warn_about_environments(console, opened)
     if svg:
-        output.save_picture(svg, opened, records)
+        output.save_picture(svg, opened, records, rows)
         paths.append(svg)
     paths += write_run_pages(opened, records, html)
     output.print_paths(console, paths)

@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leakboard.board.leaderboard import leaderboard, skipped
+from leakboard.board.leaderboard import skipped
 from leakboard.board.run_meta import environment_differences
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import corpus_warnings
 from leakboard.board.tables import read_table
 from leakboard.column import Column
-from leakboard.pipeline.records import FAILURE, Record, in_natural_order
+from leakboard.pipeline.records import FAILURE, Record
 from leakboard.pipeline.runner import NO_COSTS, Run
 from leakboard.site.rendering import cell, filled
 from leakboard.store import write_file
@@ -63,11 +63,16 @@ MAX_COMPARED = 40
 """Rows of a source that are printed; a longer table is summed up."""
 
 
-def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> None:
-    """Print the leaderboard, one table for each dataset, and warnings."""
-    ordered = in_natural_order(records)
+def print_leaderboard(console: Console, run: Run, records: Sequence[Record], labelled: Sequence[Row]) -> None:
+    """Print the leaderboard, one table for each dataset, and warnings.
+
+    Args:
+        console: prints.
+        run: has the names of the suite.
+        records: of its cells, in natural order.
+        labelled: `leaderboard` of these records.
+    """
     names = run.suite.names
-    labelled = leaderboard(ordered)
     rows = [names.row(row) for row in labelled]
     console.print(f"\n{run.suite.name}: {run.suite.file.description}", markup=False, highlight=False)
     shown_plugins = {str(row[kind]).partition("(")[0] for row in labelled for kind in KINDS}
@@ -83,11 +88,11 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
         baselines = _print_without_vectors(console, of_dataset)
         explained |= {column.name: column for column in (*of_victim, *of_attack, *baselines)}
     _print_legend(console, list(explained.values()))
-    if left_out := len(skipped(ordered)):
+    if left_out := len(skipped(records)):
         combinations, verb = ("combination", "was") if left_out == 1 else ("combinations", "were")
         console.print(Text(f"{left_out} {combinations} of victim and attack {verb} skipped (skipped.csv says why)"))
     _print_claims(console, rows)
-    for warning in corpus_warnings(ordered, names):
+    for warning in corpus_warnings(records, names):
         console.print(Text(f"warning: {warning}"))
 
 
@@ -122,15 +127,15 @@ def print_sentences(console: Console, run: Run) -> None:
             console.print(Text(f"  {name:9} {' '.join(str(row[name]).split())}"), no_wrap=True, overflow="ellipsis")
 
 
-def save_picture(path: Path, run: Run, records: Sequence[Record]) -> None:
-    """Save the printed leaderboard as an SVG picture.
+def save_picture(path: Path, run: Run, records: Sequence[Record], labelled: Sequence[Row]) -> None:
+    """Save what `print_leaderboard` prints as an SVG picture.
 
     Raises:
         StorageError: the picture cannot be written.
     """
     with open(os.devnull, "w") as nowhere:
         console = Console(record=True, emoji=False, width=100, file=nowhere, force_terminal=True)
-        print_leaderboard(console, run, records)
+        print_leaderboard(console, run, records, labelled)
         write_file(path, console.export_svg(title=f"leakboard run {run.suite.name}"))
 
 

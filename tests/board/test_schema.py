@@ -88,7 +88,7 @@ def test_an_added_column_is_in_every_output(added, tmp_path):
     assert "- surprise, in nats: mean surprise of the attacker." in board
     console = Console(file=io.StringIO(), width=200)
     suite = SimpleNamespace(name="made", names=Names(), file=SimpleNamespace(description=""))
-    print_leaderboard(console, SimpleNamespace(suite=suite), records)
+    print_leaderboard(console, SimpleNamespace(suite=suite), records, leaderboard(records))
     printed = console.file.getvalue()
     assert "surprise: mean surprise of the attacker; lower is better" in printed
     assert "0.123" in printed

@@ -8,9 +8,11 @@ import pytest
 from made_records import record, scored, with_metrics, without_result
 from rich.console import Console
 
+from leakboard.board.leaderboard import leaderboard
 from leakboard.cli.console import print_leaderboard
 from leakboard.cli.evaluate import _with_means_named
 from leakboard.metrics.measures import Metric
+from leakboard.pipeline.records import in_natural_order
 from leakboard.suite.names import Names
 
 VICTIMS = ("TF-IDF", "Word2Vec (vector_size=16)", "DPNR, as released, after training (epsilon=0.05)")
@@ -20,7 +22,8 @@ def printed(records, width=400, names=None):
     """Return what is printed of a run in a terminal of this width."""
     console = Console(file=io.StringIO(), width=width)
     suite = SimpleNamespace(name="made", names=names or Names(), file=SimpleNamespace(description=""))
-    print_leaderboard(console, SimpleNamespace(suite=suite), records)
+    ordered = in_natural_order(records)
+    print_leaderboard(console, SimpleNamespace(suite=suite), ordered, leaderboard(ordered))
     return console.file.getvalue()
 
 
