@@ -1,1 +1,1 @@
-"""Release vectors privately: mechanisms with theorems, broken controls, bounds on epsilon, and audits of claims."""
+"""Release vectors privately: mechanisms, protections of stores, bounds on epsilon, and audits of claims."""

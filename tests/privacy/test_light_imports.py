@@ -6,6 +6,7 @@ import sys
 HEAVY = ("numba", "scipy", "dp_accounting", "sklearn", "torch", "datasets", "gensim", "pandas")
 LIGHT = (
     *(f"leakboard.privacy.mechanisms.{name}" for name in ("broken", "masking", "normalisation", "cube")),
+    *(f"leakboard.privacy.protections.{name}" for name in ("compression", "noise", "secret_maps", "whitening")),
     "leakboard.privacy.accounting.accountant",
     "leakboard.privacy.accounting.training_budget",
     "leakboard.models.skip_gram.descent",
