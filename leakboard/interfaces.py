@@ -135,6 +135,17 @@ class FittedVictim:
         """Return one vector for each text, float32 (n, d): exactly what an eavesdropper sees, noise included."""
         raise RequestError(f"{type(self).__name__} publishes no documents")
 
+    def publish_queries(self, texts: Texts, rng: Generator) -> Floats:
+        """Return vectors of texts that search published documents by cosine, float32 (n, d); d is the documents'."""
+        return self.publish_documents(texts, rng)
+
+    def unprotected(self, texts: Texts) -> Floats | None:
+        """Return the public encoder's vectors before protection, float32 (n, d), for attackers who know the encoder.
+
+        None: there is no public encoder.
+        """
+        return None
+
     def publish_words(self, texts: Texts, rng: Generator) -> PublishedWords:
         """Return the whole table of words; a contextual encoder returns the words of ``texts``."""
         raise RequestError(f"{type(self).__name__} publishes no words")

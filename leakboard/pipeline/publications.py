@@ -98,7 +98,7 @@ def _search_ranks(load: Callable[[], FittedVictim], texts: Texts, documents: Flo
     rows, halves = half_texts(texts, streams.stream("searches"))
     if not len(rows):
         return np.empty((0, 2), np.int64)
-    vectors = _checked(load().publish_documents(halves, streams.stream("publish searches")), len(rows), "half texts")
+    vectors = _checked(load().publish_queries(halves, streams.stream("publish searches")), len(rows), "half texts")
     if vectors.shape[1] != documents.shape[1]:
         raise ValueError(f"half texts: {vectors.shape[1]} coordinates, expected {documents.shape[1]} as of whole texts")
     return np.stack([rows, ranks_of(rows, vectors, documents)], axis=1)

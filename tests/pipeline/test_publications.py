@@ -94,6 +94,33 @@ def test_half_texts_are_published_and_find_their_texts(pairs_of_words):
     assert [int(half) // 2 for half in halves] == list(range(100))
 
 
+class Turned(Words):
+    """Stores and searches with the signs turned, or with those of the stored vectors alone."""
+
+    def publish_documents(self, texts, rng):
+        return -super().publish_documents(texts, rng)
+
+
+class Matched(Turned):
+    def publish_queries(self, texts, rng):
+        return self.publish_documents(texts, rng)
+
+
+class Mismatched(Turned):
+    def publish_queries(self, texts, rng):
+        return -self.publish_documents(texts, rng)
+
+
+def test_searches_send_queries(pairs_of_words):
+    ranks = [
+        publish(Lengths(), lambda fitted=fitted: fitted, pairs_of_words, STREAMS).ranks[:, 1]
+        for fitted in (Words(), Turned(), Matched(), Mismatched())
+    ]
+    assert np.array_equal(ranks[0], ranks[1])
+    assert np.array_equal(ranks[0], ranks[2])
+    assert (ranks[3] > ranks[0]).all()
+
+
 def test_few_texts_are_not_searched_and_nothing_is_published_for_them(pairs_of_words):
     fitted, few = Words(), pairs_of_words.with_rows("test", range(99))
     assert publish(Lengths(), lambda: fitted, few, STREAMS).ranks.tolist() == []
