@@ -39,6 +39,7 @@ from leakboard.suite.code import revision
 from leakboard.suite.options import always_named, describe
 from leakboard.suite.registry import FOLDERS, Registry
 from leakboard.threats.threat import known_threats, threat_named
+from leakboard.victims._protections import PROTECTIONS
 from leakboard.victims.embedding_bag import EmbeddingBag
 from leakboard.victims.precomputed import Precomputed
 
@@ -218,6 +219,14 @@ def _called(tree):
     return {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
+OF_PROTECTIONS = {
+    "scale_and_perturb": {"beta": 0.5},
+    "gaussian": {"sigma": 0.1},
+    "metric_laplace": {"epsilon": 50.0},
+    "purkayastha": {"epsilon": 50.0},
+    "truncation": {"dimensions": 5},
+}
+"""Options of the protections that have no default."""
 PLUGINS = [(kind, listing.name) for kind in FOLDERS for listing in Registry().listings(kind)]
 
 
@@ -228,8 +237,21 @@ def test_the_defaults_of_every_plugin_are_pinned(kind, name):
     assert not pins.complaint_about_defaults(f"{kind}/{name}", revision(cls), defaults)
 
 
+@pytest.mark.parametrize("name", PROTECTIONS)
+def test_every_protection_and_its_defaults_are_pinned(name):
+    recipe = PROTECTIONS[name](**OF_PROTECTIONS.get(name, {}))
+    vectors = np.random.default_rng(7).normal(size=(300, 32)).astype(np.float32)
+    fitted = recipe.fit(vectors, np.random.default_rng(8))
+    publish = fitted.protect, fitted.protect_query
+    summary = pins.summary([call(vectors, np.random.default_rng(9)) for call in publish])
+    assert not pins.complaint(f"protections/{name}", revision(type(recipe)), summary)
+    defaults = {option.name: option.default for option in describe(type(recipe))}
+    assert not pins.complaint_about_defaults(f"protections/{name}", revision(type(recipe)), defaults)
+
+
 def test_no_pins_of_removed_parts_are_left():
     plugins = [f"{kind}/{name}" for kind, name in PLUGINS]
+    plugins += [f"protections/{name}" for name in PROTECTIONS]
     plugins += [f"defaults/{plugin}" for plugin in plugins]
     engine = [*(f"scoring/{name}" for name in SCORERS), *(f"stages/{name}" for name in STAGES)]
     assert pins.forget([*plugins, *engine, OWN_VECTORS]) == set()
