@@ -4,24 +4,31 @@ If both the table and the vectors have ids, each row gets the vector with its id
 vectors with other ids are left out. Otherwise row i of the file belongs to row i of the dataset's source. The files of
 a glob are numbered in sorted order, and rows that the dataset drops still count in the numbering. New texts cannot be
 encoded, so attacks that query the victim, or train its recipe, do not apply.
+
+With ``protection`` you try a protection on your own vectors before you deploy it. They are scaled to length 1 first.
+The table of ``vector_store`` lists the protections. There is no search, since queries would have to be encoded.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from leakboard.claims import ReleaseClaim
 from leakboard.data.readers.tabular import clean_id
 from leakboard.data.readers.vector_databases import source, source_checksum
 from leakboard.data.readers.vectors import columns_of_numbers, read_vectors
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Texts, Victim
 from leakboard.logs import log_progress, log_warning
+from leakboard.privacy.protections.protection import FittedProtection
+from leakboard.randomness import stream
 from leakboard.suite.files import File, FileName
-from leakboard.suite.options import victim
+from leakboard.suite.options import part, victim
+from leakboard.victims._protections import PROTECTIONS
 
 SEARCHED_IDS = 1_000
 """Number of ids among which an error message looks for the id nearest to a missing one."""
@@ -38,6 +45,9 @@ class Precomputed(Victim):
     """Array of the npz file, column of lists, or prefix of the columns (``e`` for e0, e1, ...); null: the only one."""
     id: str | None = None
     """Column or array of the ids that join vectors and rows; null: the column ``id``, if there is one."""
+
+    protection: part(PROTECTIONS) | None = None  # type: ignore[valid-type]
+    """How the vectors are protected before they are published, as in ``vector_store``; null: published as they are."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:
@@ -71,9 +81,11 @@ class Precomputed(Victim):
             log_warning(f"{self.vectors}: joined by position and not by id, since the dataset names no column of ids")
         elif texts.ids is not None:
             log_warning(f"{self.vectors} has no ids; joined by position")
-        fitted.publish_documents(texts, np.random.default_rng(0))  # no vector may be missing
+        stored = fitted.publish_documents(texts, np.random.default_rng(0))  # no vector may be missing
         _check_columns(self.vectors, fitted.table)
-        return fitted
+        if self.protection is None:
+            return fitted
+        return replace(fitted, protection=self.protection.fit(stored, stream(seed, "protection")))
 
     def _check_columns_of_numbers(self, secrets: set[str]) -> None:
         """Warn about columns of numbers next to the dimensions that are neither dimensions nor secrets.
@@ -89,8 +101,9 @@ class Precomputed(Victim):
             log_warning(f"{self.vectors}: columns of numbers that are not among {shown}: {', '.join(left_out)}")
 
     def load(self, folder: Path) -> "FittedPrecomputed":
-        """Read the vectors again."""
-        return self._read()
+        """Read the vectors again, and the protection's key if there is one."""
+        fitted = self._read()
+        return fitted if self.protection is None else replace(fitted, protection=self.protection.load(folder))
 
     def _read(self) -> "FittedPrecomputed":
         ids, table = read_vectors(source(self.vectors.located), self.column, self.id)
@@ -120,6 +133,7 @@ class FittedPrecomputed(FittedVictim):
     """float32 (rows, d)."""
     ids: Sequence[Any] | None = None
     """Ids of the rows, as in the file."""
+    protection: FittedProtection | None = None
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:
@@ -139,8 +153,18 @@ class FittedPrecomputed(FittedVictim):
             rows[name] = row
         return rows
 
+    @property
+    def claim(self) -> ReleaseClaim | None:
+        """The protection's claim."""
+        return self.protection.claim if self.protection else None
+
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Return the vectors of the texts' ids, or of their source rows.
+        """Return the vectors of the texts, protected if there is a protection."""
+        vectors = self.unprotected(texts)
+        return self.protection.protect(vectors, rng) if self.protection else vectors
+
+    def unprotected(self, texts: Texts) -> Floats:
+        """Return the vectors of the texts' ids, or of their source rows, as they are in the file.
 
         Raises:
             RequestError: a text has no source row, or the file has no vector for it.
@@ -162,4 +186,6 @@ class FittedPrecomputed(FittedVictim):
         return self.table[[self.row_of[name] for name in texts.ids]]
 
     def save(self, folder: Path) -> None:
-        """Write nothing: the vectors stay in their file."""
+        """Write the protection's key alone: the vectors stay in their file."""
+        if self.protection:
+            self.protection.save(folder)

@@ -14,7 +14,8 @@ from leakboard.interfaces import Secret, Texts
 from leakboard.pipeline.publications import publish
 from leakboard.randomness import Streams
 from leakboard.suite.files import FileName
-from leakboard.suite.options import named
+from leakboard.suite.options import build, named
+from leakboard.suite.plan import identity_of
 from leakboard.victims.precomputed import Precomputed
 
 RNG = np.random.default_rng(0)
@@ -251,3 +252,37 @@ def test_a_secret_is_no_dimension(tmp_path, make_corpus, suffix):
     corpus = make_corpus(dict.fromkeys(("train", "dev", "test"), rows), [Secret("e3", ("0", "1"), "attribute")])
     with pytest.raises(RequestError, match="'e3' is a secret and would be a dimension, too; rename it"):
         Precomputed(vectors=FileName(path)).fit(corpus, 0)
+
+
+class TestProtection:
+    @pytest.fixture
+    def path(self, tmp_path):
+        """Return the path of a file with forty vectors of any length."""
+        np.save(tmp_path / "any.npy", 5 * np.random.default_rng(3).normal(size=(40, 6)))
+        return str(tmp_path / "any.npy")
+
+    def test_the_default_leaves_vectors_and_identity_as_they_were(self, path, corpus):
+        assert named(Precomputed(vectors=FileName(path))) == {"vectors": path}
+        identity = identity_of("precomputed", Precomputed(vectors=FileName("v.npy")))
+        assert identity == {"name": "precomputed", "options": {"vectors": "v.npy"}, "fingerprint": "", "revision": 3}
+        vectors = fit(path, corpus).publish_documents(corpus.texts("test"), RNG)
+        assert np.array_equal(vectors, np.load(path).astype(np.float32)[corpus.texts("test").rows])
+
+    def test_vectors_are_protected_with_one_saved_key(self, path, corpus, tmp_path):
+        recipe = build(Precomputed, {"vectors": path, "protection": "rotation"}, "victim precomputed")
+        (tmp_path / "saved").mkdir()
+        fitted = recipe.fit(corpus.only("train", "dev"), 0)
+        fitted.save(tmp_path / "saved")
+        loaded, texts = recipe.load(tmp_path / "saved"), corpus.texts("test")
+        protected, plain = loaded.publish_documents(texts, RNG), loaded.unprotected(texts)
+        assert np.array_equal(protected, fitted.publish_documents(texts, RNG))
+        assert np.array_equal(plain, np.load(path).astype(np.float32)[texts.rows])
+        units = plain / np.linalg.norm(plain, axis=1, keepdims=True)
+        assert np.allclose(protected @ protected.T, units @ units.T, atol=1e-5)
+        assert not np.allclose(protected, units, atol=0.1)
+
+    def test_it_has_the_protections_claim(self, path, corpus):
+        noise = {"metric_laplace": {"epsilon": 4.0}}
+        recipe = build(Precomputed, {"vectors": path, "protection": noise}, "victim precomputed")
+        assert recipe.fit(corpus.only("train", "dev"), 0).claim.epsilon == 8
+        assert fit(path, corpus).claim is None
