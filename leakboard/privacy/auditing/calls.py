@@ -78,6 +78,15 @@ class Calls:
         for neighbour_calls in (before, after, self._nearest_calls()):
             yield residuals[neighbour_calls, self.positions]
 
+    def opposite_noises(self) -> Iterator[Array]:
+        """Yield guesses of the noise in the decided rows, float (n, d), if noises of a call cancel each other.
+
+        First the negative noise of each public row of the same call, as of antithetic draws. Then their negative sum,
+        as of noise that adds up to 0.
+        """
+        yield from (-self.public_noise[:, i] for i in range(ROWS - 1))
+        yield -self.public_noise.sum(1)
+
     def _nearest_calls(self) -> Array:
         """Return for each call the index of the most similar call that decides another position, int (n,)."""
         keys = self.released[:, 0, 0]  # compares calls by the first coordinate of the first row
@@ -212,6 +221,9 @@ def _statistics(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
     statistics: dict[str, StatisticFunction] = {
         "row minus the likeliest noise": lambda calls: _nearness_without_noise(
             calls.decided, calls.possible_noises(), first, second
+        ),
+        "row minus the likeliest opposite noise": lambda calls: _nearness_without_noise(
+            calls.decided, calls.opposite_noises(), first, second
         ),
         "row minus the mean noise": lambda calls: (calls.decided - calls.public_noise.mean(1)) @ direction,
         # unknown which input makes these larger, so both signs

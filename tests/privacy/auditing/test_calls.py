@@ -5,6 +5,7 @@ import pytest
 from marks import with_slow
 from scipy import stats
 
+from leakboard.mechanism import MechanismDefaults
 from leakboard.privacy.auditing.audit import audit
 from leakboard.privacy.auditing.calls import ROWS, CallsStatistic, audit_calls, run_calls
 from leakboard.privacy.auditing.events import Pair, corners
@@ -51,6 +52,26 @@ def test_a_small_delta_does_not_prevent_a_verdict():
         delta = 1e-5
 
     assert audit_calls(Shared(1.0), PAIRS, rng(), 1000, 0.05).epsilon > 3
+
+
+def antithetic(noise):
+    return np.concatenate([noise[: len(noise) // 2], -noise[: len(noise) - len(noise) // 2]])
+
+
+def centred(noise):
+    return noise - noise.mean(0)
+
+
+@pytest.mark.parametrize("cancelling", [antithetic, centred])
+@pytest.mark.parametrize("dimension", [16, 256])
+def test_noises_that_cancel_each_other_are_caught(cancelling, dimension):
+    class Cancelling(MechanismDefaults):
+        epsilon, delta = 1.0, 0.0
+
+        def release(self, values, generator):
+            return values + cancelling(generator.laplace(0, values.shape[1], values.shape))
+
+    assert audit_calls(Cancelling(), corners(dimension)[:1], rng(), 500, 0.05).epsilon > 3
 
 
 def test_calls_out_of_step_with_the_seeds_are_caught_too():
