@@ -25,6 +25,8 @@ MAX_BINS = 64
 """Largest number of bins from which a table is learned."""
 VALUES_PER_BIN = 100
 """Number of values of each input for one bin. Each coordinate of a release is one value."""
+LEAST_VARIANCE = 1e-12
+"""Smallest variance of a direction in the discriminant without shrinkage, as a share of the largest."""
 MIN_RELEASES_FOR_TREES = 2_000
 """Trees are trained only if there are this many releases of each input."""
 
@@ -55,6 +57,8 @@ def scores_of(
         "largest coordinate": lambda outputs: outputs.max(1),
         "learned classifier": fisher(first_releases, second_releases),
     }
+    if first_releases.shape[1] > 1:
+        scores["direction with little noise"] = quiet_direction(first_releases, second_releases)
     first_input, second_input = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
     direction = None
     if first_input is not None and second_input is not None:
@@ -121,6 +125,21 @@ def fisher(first_releases: Array, second_releases: Array) -> Score:
     except np.linalg.LinAlgError:  # the SVD of an almost singular covariance may not converge; QR always ends
         weights = linalg.lstsq(model.covariance_, model.means_[1] - model.means_[0], lapack_driver="gelsy")[0]
     return lambda outputs: outputs[:, varying] @ weights
+
+
+def quiet_direction(first_releases: Array, second_releases: Array) -> Score:
+    """Train the discriminant of Fisher (1936) without shrinkage. Higher scores mean the second input.
+
+    Shrinkage adds noise to each direction. So `fisher` misses a direction without noise.
+    """
+    sides = first_releases, second_releases
+    size = max(float(np.abs(side).max()) for side in sides) or 1.0  # keeps squares in range
+    covariance = np.mean([np.atleast_2d(np.cov(side / size, rowvar=False)) for side in sides], axis=0)
+    variances, directions = np.linalg.eigh(covariance)
+    means = (second_releases.mean(0) - first_releases.mean(0)) / size
+    least = LEAST_VARIANCE * max(float(variances.max()), LEAST_VARIANCE)
+    weights = directions @ (means @ directions / np.maximum(variances, least))
+    return lambda outputs: outputs / size @ weights
 
 
 def learned_scores(first_releases: Array, second_releases: Array, direction: Array | None) -> dict[str, Score]:

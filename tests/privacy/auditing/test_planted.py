@@ -58,6 +58,13 @@ def odd_sum(values, rng):
     return numbers
 
 
+def no_noise_in_one_direction(values, rng):
+    direction = np.random.default_rng(1).normal(size=values.shape[1])
+    direction /= np.linalg.norm(direction)
+    added = 2 * noise(values, rng)
+    return values + added - np.outer(added @ direction, direction)
+
+
 def sound_on_a_grid(values, rng):
     return np.round(values * 4) / 4 + np.round(4 * rng.laplace(0, 1.5 * values.shape[1], values.shape)) / 4
 
@@ -70,6 +77,7 @@ LEAKS = [
     pytest.param(word_never_drawn, 2, 400_000, marks=pytest.mark.slow),
     (parity_of_signs, 64, 20_000),
     (odd_sum, 16, 20_000),
+    (no_noise_in_one_direction, 64, 20_000),
 ]
 
 
