@@ -9,6 +9,8 @@ claim of a correct mechanism (Mironov 2012).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from leakboard.mechanism import Mechanism
@@ -27,6 +29,8 @@ VALUES_PER_BIN = 100
 """Number of values of each input for one bin. Each coordinate of a release is one value."""
 LEAST_VARIANCE = 1e-12
 """Smallest variance of a direction in the discriminant without shrinkage, as a share of the largest."""
+NORMS = {"L1": 1, "L2": 2, "largest": np.inf}
+"""Norms of the distances from an input, by name."""
 MIN_RELEASES_FOR_TREES = 2_000
 """Trees are trained only if there are this many releases of each input."""
 
@@ -60,15 +64,16 @@ def scores_of(
     if first_releases.shape[1] > 1:
         scores["direction with little noise"] = quiet_direction(first_releases, second_releases)
     first_input, second_input = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
-    direction = None
+    direction, inputs = None, list[Array]()
     if first_input is not None and second_input is not None:
-        direction = second_input - first_input
+        direction, inputs = second_input - first_input, [first_input, second_input]
+        scores |= _distances(first_input, second_input)
         scores["projection on the difference"] = lambda outputs: outputs @ direction
         if mechanism.log_ratio(first_releases[:1], first_input, second_input) is not None:
             scores["likelihood ratio"] = _finite_log_ratio(mechanism, first_input, second_input)
     if learned:
         size = min(len(first_releases), len(second_releases))
-        scores |= learned_scores(first_releases[:size], second_releases[:size], direction)
+        scores |= learned_scores(first_releases[:size], second_releases[:size], direction, inputs)
     points = point_scores(first_input, second_input, first_releases, second_releases)
     if digits is None:
         return scores, points
@@ -103,6 +108,20 @@ def _finite_log_ratio(mechanism: Mechanism, first_input: Array, second_input: Ar
         return np.nan_to_num(ratio, nan=0.0, posinf=CERTAIN, neginf=-CERTAIN)
 
     return score
+
+
+def _distances(first_input: Array, second_input: Array) -> dict[str, Score]:
+    """Return the distances from each input, by name. They show noise whose size as a whole says too much."""
+    inputs = {"first": first_input, "second": second_input}
+    return {
+        f"{name} distance from the {which} input": _distance(values, norm)
+        for which, values in inputs.items()
+        for name, norm in list(NORMS.items())[: len(values)]  # in one dimension all norms are equal
+    }
+
+
+def _distance(values: Array, norm: float) -> Score:
+    return lambda outputs: np.linalg.norm(outputs - values, norm, axis=1)
 
 
 def fisher(first_releases: Array, second_releases: Array) -> Score:
@@ -142,13 +161,16 @@ def quiet_direction(first_releases: Array, second_releases: Array) -> Score:
     return lambda outputs: outputs / size @ weights
 
 
-def learned_scores(first_releases: Array, second_releases: Array, direction: Array | None) -> dict[str, Score]:
+def learned_scores(
+    first_releases: Array, second_releases: Array, direction: Array | None, inputs: Sequence[Array] = ()
+) -> dict[str, Score]:
     """Learn scores, by name. Higher scores mean the first input.
 
     Args:
         first_releases: releases of the first input, float (n, d).
         second_releases: releases of the second input, float (n, d).
         direction: second input minus first, float (d,); None if unknown.
+        inputs: the two inputs, float (d,) each; empty if unknown.
     """
     if direction is None or len(direction) != first_releases.shape[1] or not direction.any():
         direction = second_releases.mean(0) - first_releases.mean(0)
@@ -165,7 +187,7 @@ def learned_scores(first_releases: Array, second_releases: Array, direction: Arr
             tables[f"density ratio of all coordinates{suffix}"] = shared
     if len(first_releases) < MIN_RELEASES_FOR_TREES:
         return tables
-    return {**tables, "boosted trees": _trees(*for_trees, direction, list(tables.values()))}
+    return {**tables, "boosted trees": _trees(*for_trees, direction, list(tables.values()), inputs)}
 
 
 def _table_each(first_releases: Array, second_releases: Array, monotone: bool) -> Score:
@@ -222,7 +244,9 @@ def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[A
     return np.asarray(inner[0], np.float64), np.asarray(step), log_ratios
 
 
-def _trees(first_releases: Array, second_releases: Array, direction: Array, scores: list[Score]) -> Score:
+def _trees(
+    first_releases: Array, second_releases: Array, direction: Array, scores: list[Score], inputs: Sequence[Array]
+) -> Score:
     """Train boosted trees on scores and summaries. Trees see joint effects that a sum over coordinates misses."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -230,9 +254,11 @@ def _trees(first_releases: Array, second_releases: Array, direction: Array, scor
     raw = slice(0, first_releases.shape[1] if first_releases.shape[1] <= 8 else 0)
 
     def summaries(outputs: Array) -> Array:
-        away = np.abs(outputs - centre)
         columns = [score(outputs) for score in scores]
-        columns += [outputs @ direction, away.sum(1), away.max(1), away.min(1)]
+        columns.append(outputs @ direction)
+        for point in (centre, *inputs):
+            away = np.abs(outputs - point)
+            columns += [away.sum(1), np.linalg.norm(away, axis=1), away.max(1), away.min(1)]
         return np.column_stack([*columns, outputs[:, raw]])
 
     model = HistGradientBoostingClassifier(

@@ -58,6 +58,19 @@ def odd_sum(values, rng):
     return numbers
 
 
+def rarely_almost_without_noise(values, rng):
+    """One coordinate of one row in a thousand has a millionth of its noise."""
+    added = noise(values, rng)
+    added[:, -1] *= np.where(rng.random(len(values)) < 1e-3, 1e-6, 1)
+    return values + added
+
+
+def noise_of_one_size(values, rng):
+    """The direction of the noise is random, its length is always the same."""
+    added = rng.normal(size=values.shape)
+    return values + added / np.linalg.norm(added, axis=1, keepdims=True) * values.shape[1] ** 1.5
+
+
 def no_noise_in_one_direction(values, rng):
     direction = np.random.default_rng(1).normal(size=values.shape[1])
     direction /= np.linalg.norm(direction)
@@ -77,7 +90,9 @@ LEAKS = [
     pytest.param(word_never_drawn, 2, 400_000, marks=pytest.mark.slow),
     (parity_of_signs, 64, 20_000),
     (odd_sum, 16, 20_000),
+    (noise_of_one_size, 64, 20_000),
     (no_noise_in_one_direction, 64, 20_000),
+    (rarely_almost_without_noise, 16, 60_000),
 ]
 
 
