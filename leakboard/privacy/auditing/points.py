@@ -13,8 +13,6 @@ from leakboard.privacy.auditing.events import Array, Score
 
 NEAR = 1e-9
 """Largest distance of a coordinate without noise from its input, as a share of the input's size or of 1."""
-LEAST_EXPONENT = -30
-"""Smallest exponent of noise: about `NEAR`."""
 PERIOD = 2.0
 """Period of the residues of sums. It shows grids that divide it, such as 1/4 or 1/10, and whether numbers are odd."""
 RESIDUE_STEP = 1e-6
@@ -46,8 +44,6 @@ def point_scores(
     }
     if first_input is not None and second_input is not None:
         scores["coordinates without noise"] = _without_noise(first_input, second_input)
-        scores["smallest noise if the first input was released"] = _smallest_noise(first_input)
-        scores["smallest noise if the second input was released"] = _smallest_noise(second_input)
     scores |= _table_of_values(first_releases @ weights, second_releases @ weights, weights)
     if first_releases.shape[1] > 1:
         known = first_input is not None and second_input is not None and (first_input != second_input).any()
@@ -73,17 +69,6 @@ def _without_noise(first: Array, second: Array) -> Score:
         to_first, to_second = ((np.abs(columns - values) <= near).sum(1) for values, near in sides)
         counts: Array = (to_first - to_second).astype(np.float64)
         return counts
-
-    return score
-
-
-def _smallest_noise(values: Array) -> Score:
-    """Return the exponent of the power of two at or below the smallest distance of a coordinate from an input."""
-
-    def score(outputs: Array) -> Array:
-        smallest = np.maximum(np.abs(outputs - values).min(1), 2.0**LEAST_EXPONENT)
-        exponents: Array = np.floor(np.log2(smallest))
-        return exponents
 
     return score
 

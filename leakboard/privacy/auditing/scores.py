@@ -15,7 +15,7 @@ import numpy as np
 
 from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.events import Array, Pair, Score
-from leakboard.privacy.auditing.points import point_scores
+from leakboard.privacy.auditing.points import NEAR, point_scores
 
 DIGITS = 9
 """Number of digits to which scores are rounded."""
@@ -27,10 +27,17 @@ MAX_BINS = 64
 """Largest number of bins from which a table is learned."""
 VALUES_PER_BIN = 100
 """Number of values of each input for one bin. Each coordinate of a release is one value."""
-LEAST_VARIANCE = 1e-12
-"""Smallest variance of a direction in the discriminant without shrinkage, as a share of the largest."""
+LEAST_VARIANCE = 1e-10
+"""Smallest variance of a direction in the discriminant without shrinkage, as a share of the largest.
+
+It is large compared with rounding errors of single precision, which audits do not judge.
+"""
 NORMS = {"L1": 1, "L2": 2, "largest": np.inf}
 """Norms of the distances from an input, by name."""
+MOST_DECIMALS = 6
+"""Largest counted number of decimals."""
+DECIMAL_TOLERANCE = 1e-7
+"""Rounding error of a decimal fraction in single precision, as a share of the number."""
 MIN_RELEASES_FOR_TREES = 2_000
 """Trees are trained only if there are this many releases of each input."""
 
@@ -59,6 +66,7 @@ def scores_of(
         "mean above the minimum": lambda outputs: outputs.mean(1) - outputs.min(1),
         "smallest coordinate": lambda outputs: outputs.min(1),
         "largest coordinate": lambda outputs: outputs.max(1),
+        "decimals": _decimals,
         "learned classifier": fisher(first_releases, second_releases),
     }
     if first_releases.shape[1] > 1:
@@ -67,7 +75,7 @@ def scores_of(
     direction, inputs = None, list[Array]()
     if first_input is not None and second_input is not None:
         direction, inputs = second_input - first_input, [first_input, second_input]
-        scores |= _distances(first_input, second_input)
+        scores |= _distances(first_input, "first") | _distances(second_input, "second")
         scores["projection on the difference"] = lambda outputs: outputs @ direction
         if mechanism.log_ratio(first_releases[:1], first_input, second_input) is not None:
             scores["likelihood ratio"] = _finite_log_ratio(mechanism, first_input, second_input)
@@ -110,13 +118,32 @@ def _finite_log_ratio(mechanism: Mechanism, first_input: Array, second_input: Ar
     return score
 
 
-def _distances(first_input: Array, second_input: Array) -> dict[str, Score]:
-    """Return the distances from each input, by name. They show noise whose size as a whole says too much."""
-    inputs = {"first": first_input, "second": second_input}
+def _decimals(outputs: Array) -> Array:
+    """Return how many decimals the coordinates need at most, int (n,).
+
+    They show rounding that depends on the input, and digits that are added after rounding.
+    """
+    needed = np.zeros(len(outputs), np.int64)
+    for place in range(MOST_DECIMALS):
+        steps = np.abs(outputs * np.float64(10**place))
+        needed += (np.abs(steps - np.rint(steps)) > DECIMAL_TOLERANCE * steps).any(1)
+    return needed
+
+
+def _distances(values: Array, which: str) -> dict[str, Score]:
+    """Return the distances from an input, by name. They show noise whose size says too much.
+
+    A logarithm of the smallest distance shows noise that is rarely almost 0.
+    """
+
+    def smallest(outputs: Array) -> Array:
+        logarithm: Array = np.log(np.maximum(np.abs(outputs - values).min(1), NEAR))
+        return logarithm
+
+    norms = list(NORMS.items())[: len(values)]  # in one dimension all norms are equal
     return {
-        f"{name} distance from the {which} input": _distance(values, norm)
-        for which, values in inputs.items()
-        for name, norm in list(NORMS.items())[: len(values)]  # in one dimension all norms are equal
+        **{f"{name} distance from the {which} input": _distance(values, norm) for name, norm in norms},
+        f"logarithm of the smallest distance from the {which} input": smallest,
     }
 
 

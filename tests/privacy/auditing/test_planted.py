@@ -10,6 +10,7 @@ from leakboard.privacy.auditing.audit import audit
 from leakboard.privacy.auditing.choosing import choose_event
 from leakboard.privacy.auditing.events import corners, interior, normalised_interior, outside
 from leakboard.privacy.auditing.points import point_scores
+from leakboard.privacy.auditing.scores import scores_of
 from leakboard.privacy.auditing.thresholds import best_threshold
 from leakboard.privacy.mechanisms.broken import Copy
 from leakboard.privacy.mechanisms.textbook import DiscreteLaplace, Gaussian, Laplace
@@ -78,8 +79,27 @@ def no_noise_in_one_direction(values, rng):
     return values + added - np.outer(added @ direction, direction)
 
 
+def rounded_to_digits_of_the_input(values, rng):
+    released = values + noise(values, rng)
+    return np.where(values[:, :1] > 0.5, np.round(released, 4), np.round(released, 3))
+
+
+def digit_of_the_input(values, rng):
+    """The fifth decimal of one coordinate is the input."""
+    released = np.round(values + noise(values, rng), 3)
+    released[:, 0] += 1e-5 * values[:, 0]
+    return released
+
+
 def sound_on_a_grid(values, rng):
     return np.round(values * 4) / 4 + np.round(4 * rng.laplace(0, 1.5 * values.shape[1], values.shape)) / 4
+
+
+def sound_in_single_precision(values, rng):
+    """Noise of few values near 0: the uniform numbers behind it have 24 bits."""
+    uniform = rng.integers(1 - 2**23, 2**23, values.shape).astype(np.float32) / np.float32(2**23)
+    scale = np.float32(values.shape[1])
+    return values.astype(np.float32) - scale * np.sign(uniform) * np.log1p(-np.abs(uniform))
 
 
 LEAKS = [
@@ -91,6 +111,8 @@ LEAKS = [
     (parity_of_signs, 64, 20_000),
     (odd_sum, 16, 20_000),
     (noise_of_one_size, 64, 20_000),
+    (rounded_to_digits_of_the_input, 64, 20_000),
+    (digit_of_the_input, 64, 20_000),
     (no_noise_in_one_direction, 64, 20_000),
     (rarely_almost_without_noise, 16, 60_000),
 ]
@@ -115,8 +137,9 @@ def test_leaks_are_caught(release, dimension, draws):
         Gaussian(epsilon=1.0, delta=1e-3, sensitivity=2**0.5),
         DiscreteLaplace(epsilon=1.0, sensitivity=2.0, grid=0.25),
         Mechanism(sound_on_a_grid),
+        Mechanism(sound_in_single_precision),
     ],
-    ids=["laplace", "gaussian", "discrete laplace", "grid"],
+    ids=["laplace", "gaussian", "discrete laplace", "grid", "single precision"],
 )
 def test_sound_mechanisms_are_left_alone(mechanism, seed):
     assert audited(mechanism, 2, 20_000, seed, confidence=0.999).epsilon <= 1.0
@@ -187,6 +210,13 @@ class TestEquality:
         rng = np.random.default_rng(1)
         promises = [best_threshold(*rng.integers(0, 500, (2, 5000)), 10**6, 0.0, 0.05).promise for _ in range(30)]
         assert np.mean(np.array(promises) > 0.3) < 0.2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_decimals_by_hand(dtype):
+    outputs = np.array([[2.0, -40.0], [-0.5, 7.123], [0.25, 0.375], [np.pi, 1.0]], dtype)
+    scores, _ = scores_of(Mechanism(noise), corners(2)[0], *np.random.default_rng(0).laplace(size=(2, 100, 2)))
+    np.testing.assert_allclose(scores["decimals"](outputs), [0, 3, 3, 6], atol=1e-6)
 
 
 class TestScores:
