@@ -78,7 +78,7 @@ CERTAIN_SHARE = 1e-4
 """Share of a verdict's error at which a refuted claim ends the choice: a fresh test then hardly ever disagrees."""
 
 
-@attack(revision=2)
+@attack(revision=3)
 class DpAudit(ReleaseAudit):
     pairs: Literal["corners", "sentences", "both"] = "both"
     """Neighbours: vectors of the mechanism's domain, sentences that differ in one word, or the better of the two."""
