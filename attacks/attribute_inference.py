@@ -11,7 +11,7 @@ from leakboard.suite.options import attack
 from leakboard.threats.secrets import SecretsView
 
 
-@attack(revision=6)
+@attack(revision=7)
 class AttributeInference(PortfolioAttack):
     def fit(self, view: SecretsView, seed: int) -> FittedPortfolio:
         """Train on the published vectors of the texts whose secrets the attacker knows."""

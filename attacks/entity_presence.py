@@ -17,7 +17,7 @@ from leakboard.suite.options import attack
 from leakboard.threats.secrets import SecretsView
 
 
-@attack(revision=6)
+@attack(revision=7)
 class EntityPresence(PortfolioAttack):
     threshold: bool = True
     """Whether dev chooses the threshold of "present"; if not, and for ``coavoux`` and ``lyu``, it is a probability of

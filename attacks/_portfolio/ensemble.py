@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from leakboard.attacks._portfolio.members import Family, Member, Scores, log_loss
 from leakboard.attacks._portfolio.trainer import Trainer
-from leakboard.attacks._portfolio.vector_inputs import Rotated, Scaling
+from leakboard.attacks._portfolio.vector_inputs import Rotated, Scaling, Whitened
 from leakboard.interfaces import Floats, Integers
 
 Array = NDArray[np.float64]
@@ -178,8 +178,9 @@ def parts(texts: int) -> list[int]:
 def _first_members(trainer: Trainer, scalings: Sequence[Scaling], size: int) -> list[Member]:
     """Train the cheap families on all inputs, and the others on the best inputs.
 
-    Networks see further inputs only if the first network counts. One forest is trained on the vectors as they are,
-    another on the best inputs along their principal axes.
+    One network is trained on the best inputs, another on these inputs whitened; further inputs follow only if the first
+    of them counts. One forest is trained on the vectors as they are, another on the best inputs along their principal
+    axes.
     """
     truth = trainer.task.dev.values
     members = trainer.members(((family, scaling) for scaling in scalings for family in CHEAP_FAMILIES), size)
@@ -190,14 +191,17 @@ def _first_members(trainer: Trainer, scalings: Sequence[Scaling], size: int) -> 
     best = sorted(scalings, key=lambda scaling: losses[scaling.name])
     rotated = trainer.attempt("rotated inputs", lambda: Rotated.of(best[0], trainer.task.train.vectors))
     forests = [("trees", inputs) for inputs in (scalings[0], *rotated)]
-    members += trainer.members([*((family, best[0]) for family in COSTLY_FAMILIES), *forests], size)
+    whitened = trainer.attempt("whitened inputs", lambda: Whitened.of(best[0], trainer.task.train.vectors))
+    networks = [("mlp", inputs) for inputs in whitened]
+    members += trainer.members([*((family, best[0]) for family in COSTLY_FAMILIES), *networks, *forests], size)
     if trainer.task.train.inputs is not None:
         standard = [scaling for scaling in scalings if scaling.name == "standardised"]
         members += trainer.members(
             [("posterior", scalings[0]), *(("mlp under fresh noise", s) for s in standard)], size
         )
     pools = _pools(members, truth)
-    if any(pool.shares[i] >= COUNTS for pool in pools.values() for i, m in enumerate(members) if m.family == "mlp"):
+    first = next((i for i, member in enumerate(members) if member.key == ("mlp", best[0].name)), None)
+    if first is not None and any(pool.shares[first] >= COUNTS for pool in pools.values()):
         members += trainer.members([("mlp", scaling) for scaling in best[1:NETWORKS]], size)
     return members
 

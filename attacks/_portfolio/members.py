@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.attacks._portfolio.portfolio_options import PortfolioAttack
-from leakboard.attacks._portfolio.vector_inputs import RAW, Rotated, Scaling, blocks
+from leakboard.attacks._portfolio.vector_inputs import RAW, AnyInputs, blocks
 from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import KnownTexts
 
@@ -36,7 +36,7 @@ class Task:
     seed: int
     release: Release | None = None
     """Adds fresh noise to the inputs of the victim's mechanism, float (n, d); None: unknown."""
-    inputs: Scaling | Rotated = RAW
+    inputs: AnyInputs = RAW
     dev_publications: Floats | None = None
     """All publications of each dev text, float32 (n, m, d); None: there is one."""
 
@@ -64,7 +64,7 @@ class Member:
 
     name: str
     family: Family
-    inputs: Scaling | Rotated
+    inputs: AnyInputs
     trained: Trained
     texts: int
     """Number of texts that it learned from, without those of dev."""

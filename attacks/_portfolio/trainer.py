@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from leakboard.attacks._portfolio.members import Family, Member, Scores, Task, Trained
-from leakboard.attacks._portfolio.vector_inputs import Rotated, Scaling
+from leakboard.attacks._portfolio.vector_inputs import AnyInputs
 from leakboard.errors import RequestError, failure_line
 from leakboard.execution.side_by_side import side_by_side
 from leakboard.logs import log_progress
@@ -46,7 +46,7 @@ class Trainer:
         """Members that were left out or not retrained, with the reasons."""
         self._last_error: Exception | None = None
 
-    def members(self, choices: Iterable[tuple[Family, Scaling | Rotated]], rows: int | None = None) -> list[Member]:
+    def members(self, choices: Iterable[tuple[Family, AnyInputs]], rows: int | None = None) -> list[Member]:
         """Train a member for each family and scaling; leave out those that refuse their numbers.
 
         Args:
@@ -108,7 +108,7 @@ def _all_attempts(calls: Sequence[Callable[[], Made]]) -> list[Attempt[Made]]:
         return side_by_side([partial(Attempt.of, call) for call in calls])
 
 
-def _train(task: Task, name: str, family: Family, inputs: Scaling | Rotated) -> Member:
+def _train(task: Task, name: str, family: Family, inputs: AnyInputs) -> Member:
     log_progress(name)
     trained = _fit(family)(replace(task, inputs=inputs))
     member = Member(name + trained.remark, family, inputs, trained, len(task.train.vectors), {})

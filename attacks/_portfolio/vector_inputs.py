@@ -17,6 +17,8 @@ from leakboard.interfaces import Floats
 
 BLOCK = 4_096
 """Number of vectors that are computed at once in float64."""
+LEAST_VARIANCE = 1e-5
+"""Whitening adds this share of the largest variance to the variances of all principal axes."""
 Inputs = Literal["raw", "standardised", "per vector", "centred", "above minimum", "shrunken"]
 
 
@@ -75,13 +77,7 @@ class Rotated:
     @classmethod
     def of(cls, scaling: Scaling, vectors: Floats) -> "Rotated":
         """Compute the axes of vectors, float32 (n, d), after scaling."""
-        rows = list(blocks(len(vectors)))
-        mean = sum(scaling(vectors[block]).sum(0, dtype=np.float64) for block in rows) / len(vectors)
-        products = np.zeros((vectors.shape[1], vectors.shape[1]))
-        for block in rows:
-            centred = scaling(vectors[block]) - mean
-            products += centred.T @ centred
-        return cls(scaling, np.linalg.eigh(products)[1].astype(np.float32))
+        return cls(scaling, np.linalg.eigh(_moments(scaling, vectors)[1])[1].astype(np.float32))
 
     @property
     def name(self) -> str:
@@ -90,6 +86,61 @@ class Rotated:
 
     def __call__(self, vectors: Floats) -> Floats:
         return self.scaling(vectors) @ self.axes
+
+
+@dataclass(frozen=True)
+class Whitened:
+    """Scaled vectors whose principal axes have variances near 1; those of the least axes stay smaller.
+
+    The vectors of an encoder that is trained on a task vary most along the few directions of the task. On standardised
+    coordinates a network learns these first, and its training may end before it has learned the others. The matrix is
+    symmetric, so that signs of axes do not matter, which differ between machines.
+    """
+
+    scaling: Scaling
+    centre: NDArray[np.float64]
+    """Mean of the scaled vectors, (d,)."""
+    matrix: NDArray[np.float64]
+    """(d, d)."""
+
+    @classmethod
+    def of(cls, scaling: Scaling, vectors: Floats) -> "Whitened":
+        """Whiten vectors, float32 (n, d), after scaling.
+
+        Raises:
+            ValueError: all scaled vectors are the same.
+        """
+        centre, products = _moments(scaling, vectors)
+        variances, axes = np.linalg.eigh(products / len(vectors))
+        if variances[-1] <= 0:
+            raise ValueError("all vectors are the same")
+        damped = np.maximum(variances, 0) + LEAST_VARIANCE * variances[-1]
+        return cls(scaling, centre, (axes / np.sqrt(damped)) @ axes.T)
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return f"whitened {self.scaling.name}"
+
+    def __call__(self, vectors: Floats) -> Floats:
+        scaled = np.empty(vectors.shape, np.float32)
+        for rows in blocks(len(vectors)):
+            scaled[rows] = (self.scaling(vectors[rows]) - self.centre) @ self.matrix
+        return scaled
+
+
+AnyInputs = Scaling | Rotated | Whitened
+
+
+def _moments(scaling: Scaling, vectors: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean of scaled vectors, float64 (d,), and the centred vectors' products, (d, d), block by block."""
+    rows = list(blocks(len(vectors)))
+    mean = np.asarray(sum(scaling(vectors[block]).sum(0, dtype=np.float64) for block in rows) / len(vectors))
+    products = np.zeros((vectors.shape[1], vectors.shape[1]))
+    for block in rows:
+        centred = scaling(vectors[block]) - mean
+        products += centred.T @ centred
+    return mean, products
 
 
 def plain_scalings(vectors: Floats) -> list[Scaling]:

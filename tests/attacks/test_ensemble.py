@@ -5,7 +5,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from planted import GENDER, SMALL, exclusive_or, linear, noise, task_of, trained, world
+from planted import GENDER, SMALL, accuracies, exclusive_or, linear, noise, task_of, trained, world
 from scipy import optimize
 from scipy.special import log_softmax, softmax
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -15,7 +15,7 @@ from leakboard.attacks._portfolio import linear as linear_families
 from leakboard.attacks._portfolio.ensemble import pooled
 from leakboard.attacks._portfolio.members import Member, Trained, log_loss
 from leakboard.attacks._portfolio.trainer import Trainer
-from leakboard.attacks._portfolio.vector_inputs import Inputs, Scaling, plain_scalings
+from leakboard.attacks._portfolio.vector_inputs import Inputs, Scaling, Whitened, plain_scalings
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.errors import RequestError
 from leakboard.execution.side_by_side import lent
@@ -96,6 +96,33 @@ class TestPool:
         truth, (common, *_) = self.logits(n=60)
         shares = pooled([common + 0.05 * rng.standard_normal(common.shape) for _ in range(10)], truth).shares
         assert (1 / np.sum(shares**2) > 5) == is_spread  # k equal shares have a sum of squares of 1 / k
+
+
+def faint(codes, rng):
+    """Return vectors whose secret is the product of two signs in faint directions, under 14 strong directions."""
+    signs = rng.choice([-1.0, 1.0], len(codes["gender"]))
+    hidden = np.stack([signs, signs * (2 * codes["gender"] - 1)], 1) + 0.3 * rng.normal(size=(len(signs), 2))
+    parts = np.hstack([0.03 * hidden, rng.normal(size=(len(signs), 14))])
+    return parts @ np.linalg.qr(np.random.default_rng(7).normal(size=(16, 16)))[0]
+
+
+def test_whitening_shows_networks_faint_directions():
+    """The coordinates mix all directions, so that standardising them does not help."""
+    view, vectors, truth = world(faint, [GENDER])
+    standard = plain_scalings(view.train.vectors)[1]
+    plain, whitened = (
+        accuracies(trained("mlp", view, inputs)(vectors), truth)["gender"]
+        for inputs in (standard, Whitened.of(standard, view.train.vectors))
+    )
+    assert plain < 0.65
+    assert whitened > 0.9
+
+
+def test_whitened_vectors_have_no_preferred_direction():
+    vectors = np.random.default_rng(0).normal(5, [3.0, 1.0, 0.1], (2000, 3)).astype(np.float32)
+    assert np.allclose(np.cov(Whitened.of(Scaling("raw"), vectors)(vectors).T), np.eye(3), atol=0.02)
+    with pytest.raises(ValueError, match="the same"):
+        Whitened.of(Scaling("raw"), np.ones((5, 3), np.float32))
 
 
 def test_a_costly_family_is_trained_on_the_inputs_where_the_cheap_ones_do_best():
