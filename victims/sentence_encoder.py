@@ -15,6 +15,7 @@ from leakboard.interfaces import Corpus, Coverage, FittedVictim, Floats, Publica
 from leakboard.models import checkpoints
 from leakboard.models.pretrained import PretrainedVictim
 from leakboard.suite.options import Count, victim
+from leakboard.workspace import shared_array
 
 if TYPE_CHECKING:
     from leakboard.models.transformer import TransformerEncoder
@@ -64,8 +65,12 @@ class FittedSentenceEncoder(FittedVictim):
     normalise: bool
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Return pooled vectors; nothing is random."""
-        vectors = self.encoder.documents(texts)
+        """Return pooled vectors; nothing is random, so the texts of a corpus are encoded once for all victims."""
+        distinct = Texts([*dict.fromkeys(texts)])
+        shared = shared_array("documents", self.encoder.identity, distinct, lambda: self.encoder.documents(distinct))
+        row_of = {text: row for row, text in enumerate(distinct)}
+        encoded = self.encoder.documents(distinct) if shared is None else shared
+        vectors = encoded[[row_of[text] for text in texts]]
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12) if self.normalise else vectors
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:

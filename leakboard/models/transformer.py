@@ -209,11 +209,21 @@ class TransformerEncoder(Encoder):
         assert self.parts is not None
         config = self.model.config
         settings = (type(self.model), config.num_attention_heads, config.hidden_act, config.layer_norm_eps)
-        digest = hashlib.sha256(repr(settings).encode())
-        for part in (self.parts.embeddings, *self.parts.lower_layers):
-            for value in part.state_dict().values():
-                digest.update(value.cpu().numpy().tobytes())
-        return digest.hexdigest()
+        return _digest(repr(settings), self.parts.embeddings, *self.parts.lower_layers)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that the vectors of documents depend on, except the texts, as JSON values; of a frozen encoder."""
+        return {
+            "weights": _digest(repr(self.model.config.to_diff_dict()), self.model),
+            "tokenizer": hashlib.sha256(self.tokenizer.backend_tokenizer.to_str().encode()).hexdigest(),
+            "max_tokens": self.max_tokens,
+            "pooling": self.pooling,
+            "precision": str(self.autocast_type),
+            "batch_size": self.batch_size,
+            "device": self.device.type,
+            "threads": torch.get_num_threads(),
+        }
 
     @torch.no_grad()
     def _lower_states(self, prepared: Sequence[Prepared]) -> torch.Tensor:
@@ -297,6 +307,15 @@ class TransformerEncoder(Encoder):
         vectors = np.array([vector for pooled in words_of_text for _, vector in pooled], np.float32)
         text_index = np.array([i for i, pooled in enumerate(words_of_text) for _ in pooled], np.int64)
         return PublishedWords(words, vectors.reshape(len(words), self.dimension), text_index)
+
+
+def _digest(settings: str, *parts: torch.nn.Module) -> str:
+    """Return the SHA-256 of settings and weights."""
+    digest = hashlib.sha256(settings.encode())
+    for part in parts:
+        for value in part.state_dict().values():
+            digest.update(value.cpu().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _pool_words(text: str, encoding: Encoding, states: Floats) -> list[tuple[str, Floats]]:
