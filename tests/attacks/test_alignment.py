@@ -1,0 +1,198 @@
+"""Alignment of stolen vectors: each method undoes its map, and finds nothing where nothing is to be found."""
+
+import numpy as np
+import pytest
+
+from leakboard.attacks._alignment.align import METHODS, align
+from leakboard.attacks._alignment.alignment import Pairs
+from leakboard.attacks._alignment.linear_maps import ridge
+from leakboard.attacks._alignment.moments import scale_and_noise
+from leakboard.attacks._alignment.permutation import find_order
+from leakboard.attacks._alignment.rotation import procrustes
+from leakboard.errors import RequestError
+
+ROWS, DIM, CLUSTERS, WIDTH = 500, 16, 20, 0.3
+
+
+def texts(seed, rows=ROWS, dim=DIM):
+    """Draw vectors from one mixture of small clusters with skewed centres, the same for every seed."""
+    world, rng = np.random.default_rng(7), np.random.default_rng(seed)
+    spread = np.linspace(2, 0.3, dim)
+    centres = (world.exponential(size=(CLUSTERS, dim)) - 0.8) * spread
+    cluster = rng.choice(CLUSTERS, rows, p=world.dirichlet(np.full(CLUSTERS, 2)))
+    return (centres[cluster] + WIDTH * (rng.exponential(size=(rows, dim)) - 1) * spread).astype(np.float32)
+
+
+def rotation_of(rng, dim=DIM):
+    return np.linalg.qr(rng.normal(size=(dim, dim)))[0].astype(np.float32)
+
+
+def linked(mapped, truth):
+    """Share of mapped vectors whose own true vector is the nearest."""
+    distances = ((mapped[:, None] - truth[None]) ** 2).sum(2)
+    return (distances.argmin(1) == np.arange(len(truth))).mean()
+
+
+@pytest.fixture
+def own():
+    return texts(1)
+
+
+@pytest.fixture
+def truth():
+    return texts(2)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+def pairs_of(truth, stored, count):
+    return Pairs(truth[:count], stored[:count])
+
+
+def test_identity_changes_nothing_and_a_scale_and_a_shift_are_undone(own, truth):
+    assert np.array_equal(align(own, truth, method="identity")(truth), truth)
+    scaled = align(own, 700 * truth, method="scale")
+    assert np.allclose(scaled(700 * truth), truth * (scaled.matrix[0, 0] * 700), atol=1e-4)
+    assert scaled.matrix[0, 0] * 700 == pytest.approx(1, abs=0.1)
+    shifted = align(own, 3 * (truth - truth.mean(0)), method="scale")(3 * (truth - truth.mean(0)))
+    assert linked(shifted, truth) > 0.95
+    assert linked(3 * (truth - truth.mean(0)), truth) < 0.5
+
+
+def test_noise_and_scale_are_told_apart(rng):
+    own, truth = texts(1, 4000), texts(2, 4000)
+    noisy = 5 * (truth + rng.normal(0, 0.5, truth.shape)).astype(np.float32)
+    scale, noise = scale_and_noise(own, noisy)
+    assert scale == pytest.approx(5, rel=0.08)
+    assert noise == pytest.approx(2.5, rel=0.1)
+    assert scale_and_noise(own, np.ones_like(truth)) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("noise", [0, 0.7])
+def test_a_permutation_is_undone(own, truth, rng, noise):
+    order = rng.permutation(DIM)
+    stored = 9 * (truth + rng.normal(0, noise, truth.shape).astype(np.float32))[:, order]
+    found = align(own, stored, method="permutation")
+    assert np.array_equal(found.matrix.argmax(0), np.argsort(order))
+    assert found.criterion > 0.3
+    assert linked(stored, truth) < 0.05
+
+
+def test_pairs_place_coordinates_whose_moments_are_alike(rng):
+    """Independent Gaussian coordinates are the same to any attacker without pairs."""
+    own, truth, order = rng.normal(size=(200, DIM)), rng.normal(size=(200, DIM)), rng.permutation(DIM)
+    own, truth = own.astype(np.float32), truth.astype(np.float32)
+    blind, informed = (
+        find_order(own, truth[:, order], 0, pairs) for pairs in (None, pairs_of(truth, truth[:, order], 10))
+    )
+    assert np.array_equal(informed, np.argsort(order))
+    assert (blind == np.argsort(order)).mean() < 0.5
+
+
+@pytest.mark.parametrize("noise", [0, 0.1])
+def test_a_rotation_is_undone_without_pairs(own, truth, rng, noise):
+    stored = 4 * (truth + rng.normal(0, noise, truth.shape).astype(np.float32)) @ rotation_of(rng)
+    found = align(own, stored, method="rotation")
+    assert linked(found(stored), truth) > 0.98
+    assert found.criterion > 0.7
+    assert linked(stored, truth) < 0.05
+
+
+def test_procrustes_is_exact_with_as_many_pairs_as_dimensions(own, truth, rng):
+    stored = truth @ rotation_of(rng)
+    assert np.allclose(stored[:50] @ procrustes(stored[:50], truth[:50]), truth[:50], atol=1e-4)
+    assert linked(align(own, stored, pairs_of(truth, stored, DIM), "procrustes")(stored), truth) > 0.99
+    assert linked(align(own, stored, pairs_of(truth, stored, 3), "procrustes")(stored), truth) < 0.5
+
+
+def test_ridge_solves_a_linear_system_by_hand():
+    """y = 2 x_1 - x_2, without noise: the penalty must be the smallest."""
+    stored = np.array([[1, 0], [0, 1], [1, 1], [2, 1]], np.float32)
+    assert np.allclose(ridge(Pairs(stored @ np.array([[2], [-1]], np.float32), stored)), [[2], [-1]], atol=1e-4)
+
+
+def test_a_linear_map_to_other_dimensions_is_undone_with_pairs(own, truth, rng):
+    stored = truth @ rng.normal(size=(DIM, 40)).astype(np.float32)
+    assert linked(align(own, stored, pairs_of(truth, stored, 100))(stored), truth) > 0.99
+    assert linked(align(own, stored, pairs_of(truth, stored, 1), "least_squares")(stored), truth) < 0.3
+
+
+def test_whitening_needs_fewer_pairs_than_least_squares(own, truth, rng):
+    stored = truth @ (rotation_of(rng) * np.logspace(0, 1, DIM)) @ rotation_of(rng)
+    known = pairs_of(truth, stored.astype(np.float32), 5)
+    shares = {name: linked(align(own, stored, known, name)(stored), truth) for name in ("least_squares", "whitened")}
+    assert shares["whitened"] > shares["least_squares"] + 0.1
+
+
+@pytest.mark.parametrize("name", ["identity", "scale", "permutation", "rotation"])
+def test_auto_names_the_map(own, truth, rng, name):
+    maps = {
+        "identity": truth,
+        "scale": 50 * truth - 50 * truth.mean(0),
+        "permutation": truth[:, rng.permutation(DIM)],
+        "rotation": truth @ rotation_of(rng),
+    }
+    assert align(own, maps[name]).method == name
+
+
+def test_auto_finds_nothing_in_independent_vectors(own, rng):
+    stored = rng.normal(size=(ROWS, DIM)).astype(np.float32)
+    found = align(own, stored)
+    assert found.criterion < 0.2
+    assert linked(found(stored), texts(2)) < 0.03  # chance is 1 of 500
+
+
+def test_a_fresh_key_for_each_vector_is_not_undone(own, truth, rng):
+    stored = np.stack([row @ rotation_of(rng) for row in truth])
+    found = align(own, stored)
+    assert found.criterion < 0.2
+    assert linked(found(stored), truth) < 0.03
+
+
+def test_truncated_vectors_are_padded(own, truth):
+    found = align(own, truth[:, :10])
+    mapped = found(truth[:, :10])
+    assert np.allclose(mapped[:, :10], truth[:, :10], atol=0.1 * np.abs(truth).max())
+    assert not mapped[:, 10:].any()
+    assert found.criterion > 0.8
+
+
+def test_more_stored_dimensions_without_pairs_fit_nothing(own, rng):
+    found = align(own, rng.normal(size=(ROWS, 40)).astype(np.float32))
+    assert found.method == "none"
+    assert "40 stored dimensions, 16 own ones" in found.details
+    assert not found(np.ones((2, 40), np.float32)).any()
+
+
+def test_what_does_not_fit_is_refused(own, truth):
+    with pytest.raises(RequestError, match="'spin': allowed: auto, identity"):
+        align(own, truth, method="spin")
+    with pytest.raises(RequestError, match="'procrustes': it needs pairs"):
+        align(own, truth, method="procrustes")
+    with pytest.raises(RequestError, match="500 own and 20 stored vectors; it needs 50 of each"):
+        align(own, truth[:20], method="rotation")
+
+
+def test_few_rows_leave_identity_and_pairs(own, truth):
+    assert align(own, truth[:20]).method in ("identity", "scale")
+    assert align(own, truth[:1]).method in ("identity", "scale")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_constant_coordinates_and_duplicates_are_no_obstacle(own, truth, name):
+    own[:, 3], truth[:, 3] = 0.5, 0.5
+    own[:250], truth[1::2] = own[250:], truth[::2]
+    mapped = align(own, truth, pairs_of(truth, truth, 40), name)(truth)
+    assert np.isfinite(mapped).all()
+    assert linked(mapped[::2], truth[::2]) > 0.9
+
+
+def test_results_repeat_and_inputs_stay(own, truth, rng):
+    stored = truth @ rotation_of(rng)
+    kept = stored.copy()
+    first, second = (align(own, stored, method="rotation", seed=5)(stored) for _ in range(2))
+    assert np.array_equal(first, second)
+    assert np.array_equal(stored, kept)
