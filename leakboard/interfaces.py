@@ -211,6 +211,8 @@ class Attack(Plugin):
 
     threat: ClassVar[Any]
     """The `leakboard.threats.threat.Threat`, which builds the attacker's view and scores the answer."""
+    steals_store: ClassVar[bool] = False
+    """Whether the attacker learns from texts of its own under the public encoder, and steals the published vectors."""
 
     @abstractmethod
     def fit(self, view: Any, seed: int) -> Any:

@@ -11,6 +11,7 @@ date, an attack can tell them apart without any leak.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from leakboard.metrics.areas import CHANCE_AREA, Area, Ranking
 from leakboard.metrics.measures import Metric
 from leakboard.metrics.rates import true_positive_rate_at
 
+PARTS = 5
 TARGETS = (0.001, 0.01)
 """False positive rates at which the true positive rate is reported."""
 
@@ -54,6 +56,32 @@ def membership_metrics(scores: NDArray[Any], members: NDArray[Any], units: Integ
         *area.metrics(),
         *(true_positive_rate_at(target, scores, members, units) for target in TARGETS),
     ]
+
+
+def text_only_area(texts: Sequence[str], members: NDArray[Any], units: Integers) -> Metric:
+    """Return the area that a classifier of the texts alone reaches, ``presence_without_store``.
+
+    Members and non-members may differ in topic. The classifier is a logistic regression on TF-IDF. It scores each of
+    five parts after it has learned from the others; no author is in two parts.
+
+    Args:
+        texts: candidate texts.
+        members: bool (n,), the truth.
+        units: int64 (n,), the author of each text.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+
+    classifier = make_pipeline(TfidfVectorizer(sublinear_tf=True), LogisticRegression(max_iter=1000))
+    folds = GroupKFold(PARTS, shuffle=True, random_state=0)
+    scores = cross_val_predict(
+        classifier, np.array(texts, dtype=object), members, groups=units, cv=folds, method="decision_function"
+    )
+    area = Area.of([Ranking(scores, members)], units)
+    low, high = area.interval()
+    return Metric("presence_without_store", area.value, low=low, high=high, n=len(texts))
 
 
 def _checked(

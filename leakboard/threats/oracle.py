@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.data.corpora import one_user_a_text
@@ -25,6 +27,12 @@ def _plain(text: str) -> str:
     return " ".join(words(text))
 
 
+def _encoded(fitted: FittedVictim, texts: Texts) -> Floats:
+    if (vectors := fitted.unprotected(texts)) is None:
+        raise NotApplicable("the victim has no public encoder that the attacker could know")
+    return vectors
+
+
 class Oracle:
     """Answers an attack's questions: encodes texts, returns vectors of words, and trains the victim's recipe.
 
@@ -41,17 +49,22 @@ class Oracle:
         self._queries = self._shadow_models = 0
         self._noiseless: set[str] = set()
 
-    def ledger(self, known_pairs: int | None = None) -> list[Metric]:
+    @cached_property
+    def _splits(self) -> list[Texts]:
+        """The texts of each split of both corpora."""
+        return [corpus.texts(split) for corpus in (self._side.corpus, self._side.auxiliary) for split in corpus.splits]
+
+    def ledger(self, known_pairs: int = 0, has_own_texts: bool = True) -> list[Metric]:
         """Return what the attacker had and used: its own texts, known pairs, queries and shadow models.
 
         Args:
-            known_pairs: number of texts whose published vectors the attacker was given instead of texts of its own;
-                None: it was given its own texts. Shadow models always learn from its own texts.
+            known_pairs: number of texts whose published vectors the attacker was given.
+            has_own_texts: whether the attacker was given its own texts. Shadow models always learn from them.
         """
         own = {text for split in ("train", "dev") for text in self._auxiliary.texts(split)}
         counts = {
-            "own_texts": len(own) if known_pairs is None or self._shadow_models else 0,
-            "known_pairs": known_pairs or 0,
+            "own_texts": len(own) if has_own_texts or self._shadow_models else 0,
+            "known_pairs": known_pairs,
             "queries": self._queries,
             "noiseless_queries": len(self._noiseless),
             "shadow_models": self._shadow_models,
@@ -138,6 +151,35 @@ class Oracle:
         if fitted.mechanism is None:
             raise RequestError(f"{type(fitted).__name__} has no mechanism that could release other vectors")
         return fitted.mechanism
+
+    def search(self, texts: Texts, k: int) -> Floats:
+        """Search the store for these texts; return the similarities of the k nearest vectors, float32 (n, k).
+
+        The store has the victim's train texts. A text is encoded like any query of the store's users.
+        """
+        from leakboard.models.search import nearest  # takes seconds to import
+
+        self._queries += len(texts)
+        self._record(texts)
+        queries = self._side.fitted().publish_queries(Texts(texts), self._stream)
+        return nearest(queries, self._side.published.documents["train"], k).similarity
+
+    def unprotected(self, texts: Texts) -> Floats:
+        """Encode these texts with the victim's public encoder, without the protection, float32 (n, d).
+
+        Raises:
+            NotApplicable: the victim has no public encoder.
+        """
+        self._noiseless.update(texts)
+        self._record(texts)
+        fitted, wanted = self._side.fitted(), dict.fromkeys(texts)
+        vector_of: dict[str, Floats] = {}
+        for part in self._splits:  # whole splits, since these are encoded once for all cells
+            if not wanted.keys().isdisjoint(part):
+                vector_of |= dict(zip(part, _encoded(fitted, part), strict=True))
+        if left := Texts([text for text in wanted if text not in vector_of]):
+            vector_of |= dict(zip(left, _encoded(fitted, left), strict=True))
+        return np.stack([vector_of[text] for text in texts])
 
     def inputs(self, texts: Texts) -> NDArray[Any] | None:
         """Return the inputs of the mechanism for these texts, float (n, d); None if they are random or unknown."""

@@ -16,12 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from leakboard.claims import PrivacyClaim
-from leakboard.errors import RequestError
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Attack, Corpus, Floats, Integers, Secret, SecretKind, Texts
 from leakboard.metrics.secret_scores import SCORES, dev_metrics, secret_metrics
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications
 from leakboard.threats.sentence_parts import is_number, percent, why_chance
+from leakboard.threats.stores import StolenStore, stolen_store
 from leakboard.threats.threat import (
     AttackResult,
     Threat,
@@ -80,6 +81,8 @@ class SecretsView:
     claim: PrivacyClaim | None
     """The victim's claim; it is public, and so is the mechanism."""
     oracle: Oracle
+    store: StolenStore | None = None
+    """The stolen store. If there is one, the known texts are the attacker's own, with vectors of the public encoder."""
 
     @property
     def vectors(self) -> Floats:
@@ -126,13 +129,10 @@ class SecretsThreat(Threat["SecretsAttack"]):
     def evaluate(self, attack: SecretsAttack, side: VictimSide) -> AttackResult:
         """Show the test vectors in random order, and score the guesses next to every baseline."""
         secrets = targets(attack, side.corpus)
-        view = SecretsView(
-            secrets,
-            known_texts(side, "train", secrets),
-            known_texts(side, "dev", secrets),
-            side.published.claim,
-            Oracle(side, attacker_corpus(side)),
-        )
+        oracle = Oracle(side, attacker_corpus(side))
+        store = stolen_store(side, attack) if attack.steals_store else None
+        train, dev = (known_texts(side, split, secrets, oracle if store else None) for split in ("train", "dev"))
+        view = SecretsView(secrets, train, dev, side.published.claim, oracle, store)
         guesser = attack.fit(view, side.streams.seed_for("attack"))
         vectors, order = shuffled(observe(side, attack.observations), side.streams.stream("shuffle"))
         answer = guesser(vectors)
@@ -150,8 +150,8 @@ class SecretsThreat(Threat["SecretsAttack"]):
             test_size=len(vectors),
             metrics=[
                 *secret_metrics(side.corpus, secrets, scores, text_guesses),
-                *dev_metrics(side.corpus, secrets, guesses.on_dev),
-                *view.oracle.ledger(known_pairs=len(view.train.vectors) + len(view.dev.vectors)),
+                *dev_metrics(side.auxiliary if store else side.corpus, secrets, guesses.on_dev),
+                *oracle.ledger(*pairs_of(view)),
             ],
             details=guesses.details,
             claim=release_claim(side, attack.observations),
@@ -215,16 +215,39 @@ class SecretsAttack(Attack):
         """Learn to guess."""
 
 
+def pairs_of(view: Any) -> tuple[int, bool]:
+    """Return the number of known pairs of a view, and whether the attacker has texts of its own."""
+    if view.store is not None:
+        return len(view.store.pairs.texts), True
+    return len(view.train.vectors) + len(view.dev.vectors), False
+
+
 def targets(attack: SecretsAttack, corpus: Corpus) -> tuple[Secret, ...]:
     """Return the secrets of a corpus that an attack guesses."""
     return tuple(secret for secret in corpus.secrets if secret.kind == attack.kind)
 
 
-def known_texts(side: VictimSide, split: str, secrets: tuple[Secret, ...]) -> KnownTexts:
+def known_texts(side: VictimSide, split: str, secrets: tuple[Secret, ...], encoder: Oracle | None = None) -> KnownTexts:
     """Return the texts of train or dev with their published vectors and secrets.
 
     The vectors are a copy. If they have more than `MAX_COPIED` bytes, they are the mapped file, which is read-only.
+
+    Args:
+        side: the victim's side.
+        split: ``train`` or ``dev``.
+        secrets: the secrets that the attacker knows.
+        encoder: for attackers with texts of their own: encodes them without protection. None: the texts are the
+            victim's.
+
+    Raises:
+        NotApplicable: the attacker's own corpus lacks a secret, or the victim has no public encoder.
     """
+    if encoder is not None:
+        if missing := [secret.name for secret in secrets if secret not in side.auxiliary.secrets]:
+            raise NotApplicable(f"the attacker's corpus {side.auxiliary.name} has no secret {missing[0]} ")
+        texts = side.auxiliary.texts(split)
+        own = {secret.name: side.auxiliary.column(split, secret.name) for secret in secrets}
+        return KnownTexts(texts, encoder.unprotected(texts), own)
     values = {secret.name: side.corpus.column(split, secret.name) for secret in secrets}
     vectors = side.published.documents[split]
     is_shared = vectors.nbytes > MAX_COPIED and not vectors.flags.writeable

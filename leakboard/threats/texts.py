@@ -19,7 +19,8 @@ from leakboard.interfaces import Attack, Floats, Texts
 from leakboard.metrics.text_scores import recovered_texts, text_metrics
 from leakboard.metrics.word_scores import SENTENCES
 from leakboard.threats.oracle import Oracle
-from leakboard.threats.secrets import KnownTexts, known_texts
+from leakboard.threats.secrets import KnownTexts, known_texts, pairs_of
+from leakboard.threats.stores import StolenStore, stolen_store
 from leakboard.threats.threat import (
     AttackResult,
     Threat,
@@ -43,6 +44,8 @@ class TextsView:
     dev: KnownTexts
     """Texts to choose options on."""
     oracle: Oracle
+    store: StolenStore | None = None
+    """The stolen store. If there is one, the known texts are the attacker's own, with vectors of the public encoder."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,10 @@ class TextsThreat(Threat["TextsAttack"]):
         Raises:
             NotApplicable: the attacker knows hardly any word of the test texts.
         """
-        view = TextsView(
-            known_texts(side, "train", ()), known_texts(side, "dev", ()), Oracle(side, attacker_corpus(side))
-        )
+        oracle = Oracle(side, attacker_corpus(side))
+        store = stolen_store(side, attack) if attack.steals_store else None
+        train, dev = (known_texts(side, split, (), oracle if store else None) for split in ("train", "dev"))
+        view = TextsView(train, dev, oracle, store)
         _require_known_words(view.train.texts, side.corpus.texts("test"))
         reader = attack.fit(view, side.streams.seed_for("attack"))
         vectors, order = shuffled(observe(side, 1), side.streams.stream("shuffle"))
@@ -92,7 +96,7 @@ class TextsThreat(Threat["TextsAttack"]):
             test_size=len(texts),
             metrics=[
                 *text_metrics(texts, guesses.ordered, side.corpus),
-                *view.oracle.ledger(known_pairs=len(view.train.vectors) + len(view.dev.vectors)),
+                *oracle.ledger(*pairs_of(view)),
             ],
             details=guesses.details,
             sentences=recovered_texts(texts, guesses.ordered, Texts(side.corpus.texts("test")[:SENTENCES])),

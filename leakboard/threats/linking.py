@@ -1,0 +1,167 @@
+"""Link stored vectors to texts: which of the candidate texts is it, or is it none of them?
+
+The attacker stole a store of sentence vectors (`leakboard.threats.stores`). It answers with ranked candidate texts for
+each test vector. Half of the test texts are among the candidates. The vectors of the other half belong to none of them.
+
+| the attacker has | where it comes from |
+|---|---|
+| stored vectors and known pairs | the victim's train texts |
+| its own texts | train and dev of the attacker's corpus |
+| candidate texts, in random order | half of the test texts; train and dev of both corpora |
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from leakboard.claims import PrivacyClaim
+from leakboard.column import LOWER, Column
+from leakboard.errors import NotApplicable
+from leakboard.interfaces import Corpus, Floats, Integers, Texts
+from leakboard.metrics.link_scores import ABSENT, HEADLINE, Links, link_metrics
+from leakboard.threats.oracle import Oracle
+from leakboard.threats.stores import StolenStore, StoreThief, stolen_store
+from leakboard.threats.threat import (
+    AttackResult,
+    Threat,
+    VictimSide,
+    attacker_corpus,
+    expect,
+    release_claim,
+    shuffled,
+)
+
+__all__ = ["Linker", "LinkingAttack", "LinkingThreat", "LinkingView", "Links"]
+
+TABLES = ("leaderboard.csv", "best_known.csv", "report", "page: attacks")
+
+
+@dataclass(frozen=True)
+class LinkingView:
+    """The view of an attacker that links, before it sees the test vectors."""
+
+    candidates: Texts
+    """Distinct texts, in random order."""
+    auxiliary: Corpus
+    """The attacker's own texts: train and dev."""
+    store: StolenStore
+    claim: PrivacyClaim | None
+    """The victim's claim; it is public, and so is the rule of the protection."""
+    oracle: Oracle
+
+
+Linker = Callable[[Floats], Links]
+"""Ranks the view's candidates for stored vectors, float32 (n, d)."""
+
+
+class LinkingThreat(Threat["LinkingAttack"]):
+    """Linking."""
+
+    name: ClassVar = "linking"
+    title: ClassVar = "linking: which text is this vector?"
+    headline: ClassVar = HEADLINE
+    headline_title: ClassVar = "linked at 1 % false links"
+    found: ClassVar = "links {score} of the vectors to their texts at 1 % false links"
+    nothing_found: ClassVar = "the strongest attack links no more vectors to their texts than chance would"
+    things: ClassVar = "vectors"
+    needs: ClassVar = "documents"
+    revision: ClassVar = 1
+    columns: ClassVar = (
+        Column(
+            HEADLINE,
+            "Share of the vectors that are linked to their texts if 1 % of the vectors without a text are linked, too.",
+            TABLES,
+            kind="number",
+            better=LOWER,
+            metric=HEADLINE,
+            gate="attack",
+            since="0.2.0",
+        ),
+        Column(
+            "linked_first",
+            "Share of the vectors whose first candidate is right.",
+            TABLES,
+            title="first is right",
+            kind="number",
+            better=LOWER,
+            metric="linked_first",
+            gate="attack",
+            since="0.2.0",
+        ),
+    )
+
+    def evaluate(self, attack: LinkingAttack, side: VictimSide) -> AttackResult:
+        """Show the test vectors in random order, and compare the links with the true texts.
+
+        Raises:
+            NotApplicable: the test split has too few distinct texts.
+        """
+        rows, truth, candidates = draw_candidates(side, attack.candidates)
+        auxiliary = attacker_corpus(side)
+        oracle = Oracle(side, auxiliary)
+        store = stolen_store(side, attack)
+        view = LinkingView(candidates, auxiliary, store, side.published.claim, oracle)
+        linker = attack.fit(view, side.streams.seed_for("attack"))
+        vectors, order = shuffled(side.published.documents["test"][rows], side.streams.stream("shuffle"))
+        links = linker(vectors)
+        oracle.require_own_questions([*candidates, *store.pairs.texts])
+        expect(links, Links, "links")
+        return AttackResult(
+            secrets=("text",),
+            test_size=len(rows),
+            metrics=[
+                *link_metrics(links, truth[order], len(candidates)),
+                *oracle.ledger(known_pairs=len(store.pairs.texts)),
+            ],
+            details=links.details,
+            claim=release_claim(side, 1),
+        )
+
+
+def draw_candidates(side: VictimSide, most: int | None) -> tuple[Integers, Integers, Texts]:
+    """Draw the texts that stored vectors may belong to.
+
+    Args:
+        side: the victim's side.
+        most: largest number of candidates; None: all texts. Half of the test texts are always candidates.
+
+    Returns:
+        The rows of the attacked test vectors, int64 (n,), one for each distinct text; the index of each one's right
+        candidate, int64 (n,), -1 for vectors without one; and the candidates.
+
+    Raises:
+        NotApplicable: fewer than two texts of test are in neither train nor dev.
+    """
+    rng = side.streams.stream("candidates")
+    texts = side.corpus.texts("test")
+    others = [text for corpus in (side.corpus, side.auxiliary) for s in ("train", "dev") for text in corpus.texts(s)]
+    known = set(others)
+    rows = {text: row for row, text in enumerate(texts)}
+    new = rng.permutation(np.array([row for text, row in rows.items() if text not in known], np.int64))
+    absent, present = new[: len(new) // 2], new[len(new) // 2 :]
+    if not len(absent):
+        raise NotApplicable(f"{len(new)} texts of test are in no other split, needed: 2")
+    distractors = rng.permutation(np.array([*dict.fromkeys(others)], dtype=object))
+    kept = distractors if most is None else distractors[: max(0, most - len(present))]
+    drawn = rng.permutation(np.array([*(texts[row] for row in present), *kept], dtype=object))
+    place = {text: index for index, text in enumerate(drawn)}
+    chosen = np.sort(np.concatenate([absent, present]))
+    truth = np.array([place.get(texts[row], ABSENT) for row in chosen], np.int64)
+    return chosen, truth, Texts(drawn.tolist())
+
+
+class LinkingAttack(StoreThief):
+    """An attack that links stored vectors to texts."""
+
+    threat: ClassVar = LinkingThreat()
+    candidates: int | None = None
+    """Largest number of candidate texts; None: all texts of the corpus."""
+
+    @abstractmethod
+    def fit(self, view: LinkingView, seed: int) -> Linker:
+        """Learn to link."""

@@ -1,0 +1,58 @@
+"""Grant what the thief of a vector store has: stored vectors of unknown texts, and as many known pairs as it asks for.
+
+The thief knows the public encoder and the rule of the protection, and neither its key nor its noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from leakboard.interfaces import Attack, Floats, Texts
+from leakboard.threats.threat import VictimSide
+
+
+@dataclass(frozen=True)
+class KnownPairs:
+    """Texts and their stored vectors."""
+
+    texts: Texts
+    vectors: Floats
+    """float32 (p, d)."""
+
+
+@dataclass(frozen=True)
+class StolenStore:
+    """The stored vectors of the victim's train texts."""
+
+    pairs: KnownPairs
+    """Vectors whose texts the attacker knows."""
+    vectors: Floats
+    """The other vectors, in random order, float32 (n, d)."""
+
+
+class StoreThief(Attack):
+    """An attack of a thief of a vector store."""
+
+    steals_store: ClassVar[bool] = True
+    pairs: int = 0
+    """Number of known pairs of a text and its stored vector."""
+
+
+def stolen_store(side: VictimSide, thief: Any, hidden: Collection[str] = ()) -> StolenStore:
+    """Return the victim's stored vectors.
+
+    Args:
+        side: the victim's side.
+        thief: the `StoreThief`. Of a store with fewer texts than its ``pairs``, all are known.
+        hidden: texts that may not be known pairs.
+    """
+    texts, vectors = side.corpus.texts("train"), side.published.documents["train"]
+    order = side.streams.stream("stolen store").permutation(len(vectors))
+    secret = set(hidden)
+    known = [row for row in order if texts[row] not in secret][: thief.pairs]
+    unknown = order[~np.isin(order, known)]
+    return StolenStore(KnownPairs(Texts([texts[row] for row in known]), vectors[known]), vectors[unknown])

@@ -1,0 +1,237 @@
+"""Test the threats to vector stores: what a thief is granted, what is counted, and what it can never see."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from leakboard.errors import NotApplicable, RequestError
+from leakboard.interfaces import FittedVictim, Secret, Texts, Victim
+from leakboard.metrics.link_scores import HEADLINE, Links
+from leakboard.models.search import nearest
+from leakboard.pipeline.publications import fit, publish
+from leakboard.randomness import Streams
+from leakboard.threats.linking import LinkingAttack, draw_candidates
+from leakboard.threats.presence import PresenceAttack, changed
+from leakboard.threats.secrets import SecretsAttack
+from leakboard.threats.stores import StoreThief, stolen_store
+from leakboard.threats.threat import VictimSide
+
+WIDTH = 16
+
+
+@dataclass(frozen=True)
+class FittedHashes(FittedVictim):
+    """A random direction for each word, summed; the store turns the vectors by minus one."""
+
+    def unprotected(self, texts):
+        words = {word for text in texts for word in text.split()}
+        of_word = {word: np.random.default_rng(hash_of(word)).normal(size=WIDTH) for word in words}
+        return np.array([sum(of_word[word] for word in text.split()) for text in texts], np.float32)
+
+    def publish_documents(self, texts, rng):
+        return -self.unprotected(texts)
+
+
+def hash_of(word):
+    return int.from_bytes(word.encode(), "little")
+
+
+@dataclass(frozen=True)
+class Hashes(Victim):
+    def fit(self, corpus, seed) -> FittedHashes:
+        return FittedHashes()
+
+
+@pytest.fixture(scope="module")
+def side(make_corpus):
+    generator = np.random.default_rng(0)
+
+    def split(name, n):
+        texts = [" ".join([f"{name}{i}", *(f"w{k}" for k in generator.integers(30, size=6))]) for i in range(n)]
+        return {"text": texts, "label": generator.integers(2, size=n), "colour": generator.integers(2, size=n)}
+
+    splits = {"train": split("train", 260), "dev": split("dev", 40), "test": split("test", 240)}
+    corpus = make_corpus(splits, [Secret("colour", ("red", "blue"), "attribute")])
+    streams, victim = Streams(0, "made", "hashes", "spy", "cell"), Hashes()
+    fitted = fit(victim, corpus, streams)
+    published = publish(victim, lambda: fitted, corpus, streams)
+    half = corpus.with_rows("train", range(130))
+    return VictimSide(corpus, half, victim, lambda: fitted, published, streams)
+
+
+class Thief(LinkingAttack):
+    """Undoes the protection, which it was told, and keeps its view."""
+
+    def __init__(self, pairs=0, candidates=None, is_told=True):
+        self.pairs, self.candidates, self.is_told = pairs, candidates, is_told
+
+    def fit(self, view, seed):
+        self.view = view
+        known = view.oracle.unprotected(view.candidates)
+
+        def link(vectors):
+            self.vectors = vectors
+            found = nearest(-vectors if self.is_told else vectors, known, 2)
+            return Links(found.rows, found.similarity)
+
+        return link
+
+
+def scores(result):
+    return {metric.name: metric.value for metric in result.metrics}
+
+
+class TestLinking:
+    def test_a_thief_who_undoes_the_protection_links_all_and_another_none(self, side):
+        result = scores(Thief.threat.evaluate(Thief(), side))
+        assert result[HEADLINE] == result["linked_first"] == 1
+        result = scores(Thief.threat.evaluate(Thief(is_told=False), side))
+        assert result["linked_first"] < 0.05
+
+    def test_the_right_half_of_the_test_texts_are_candidates(self, side):
+        rows, truth, candidates = draw_candidates(side, None)
+        texts = side.corpus.texts("test")
+        assert len(rows) == 240
+        for row, right in zip(rows, truth, strict=True):
+            assert candidates[right] == texts[row] if right >= 0 else texts[row] not in candidates
+        assert (truth < 0).sum() == 120
+        assert len(candidates) == 120 + 260 + 40
+
+    def test_the_number_of_candidates_is_limited_and_never_at_the_cost_of_right_ones(self, side):
+        assert len(draw_candidates(side, 200)[2]) == 200
+        assert len(draw_candidates(side, 5)[2]) == 120
+
+    def test_the_ledger_counts_pairs_texts_and_the_encoder(self, side):
+        result = scores(Thief.threat.evaluate(Thief(pairs=20), side))
+        assert (result["known_pairs"], result["own_texts"], result["queries"]) == (20, 170, 0)
+        assert result["noiseless_queries"] == 420
+
+    def test_one_new_text_is_no_test(self, side):
+        small = replace(side, corpus=side.corpus.with_rows("test", range(1)))
+        with pytest.raises(NotApplicable, match="1 texts of test are in no other split, needed: 2"):
+            Thief.threat.evaluate(Thief(), small)
+
+
+class TestStolenStore:
+    def test_pairs_are_true_and_the_other_vectors_are_shuffled(self, side):
+        store = stolen_store(side, Thief(20))
+        fitted = side.fitted()
+        assert np.array_equal(store.pairs.vectors, fitted.publish_documents(store.pairs.texts, None))
+        assert store.pairs.texts.rows is None
+        rows = nearest(store.vectors, side.published.documents["train"], 1).rows[:, 0]
+        assert len(rows) == 240
+        assert not np.array_equal(rows, np.sort(rows))
+
+    def test_hidden_texts_are_no_pairs_but_their_vectors_are_stored(self, side):
+        hidden = side.corpus.texts("train")[:250]
+        store = stolen_store(side, Thief(20), hidden)
+        assert set(store.pairs.texts) == set(side.corpus.texts("train")[250:])
+        assert len(store.vectors) == 250
+
+    def test_a_victim_without_a_public_encoder_is_no_target(self, side, monkeypatch):
+        monkeypatch.setattr(FittedHashes, "unprotected", lambda self, texts: None)
+        with pytest.raises(NotApplicable, match="no public encoder"):
+            Thief.threat.evaluate(Thief(), side)
+
+
+class Searcher(PresenceAttack):
+    """Scores candidates by the nearest vector of a search, or of the stolen store."""
+
+    def __init__(self, access="scores", known_as="exact", pairs=0):
+        self.access, self.known_as, self.pairs, self.candidates = access, known_as, pairs, 400
+
+    def fit(self, view, seed):
+        self.view = view
+
+        def score(store):
+            self.store = store
+            if store is None:
+                return view.oracle.search(view.candidates, 1)[:, 0]
+            return nearest(-view.oracle.unprotected(view.candidates), store.vectors, 1).similarity[:, 0]
+
+        return score
+
+
+class TestPresence:
+    @pytest.mark.parametrize("access", ["scores", "vectors"])
+    def test_exact_copies_are_found_and_half_texts_less_surely(self, side, access):
+        exact = scores(Searcher.threat.evaluate(Searcher(access), side))
+        half = scores(Searcher.threat.evaluate(Searcher(access, "half"), side))
+        assert exact["attack_score"] > 0.99
+        assert 0.6 < half["attack_score"] < exact["attack_score"]
+
+    def test_a_searcher_sees_no_vector_and_its_queries_count(self, side):
+        attack = Searcher()
+        result = scores(attack.threat.evaluate(attack, side))
+        assert attack.store is None
+        assert result["queries"] == len(attack.view.candidates)
+
+    def test_candidates_are_hidden_from_pairs_and_own_texts(self, side):
+        attack = Searcher("vectors", pairs=5)
+        attack.threat.evaluate(attack, side)
+        hidden = set(attack.view.candidates)
+        assert hidden.isdisjoint(attack.store.pairs.texts)
+        assert hidden.isdisjoint(attack.view.auxiliary.texts("train"))
+        assert len(attack.store.pairs.texts) == 5
+
+    def test_the_texts_alone_tell_members_of_another_vocabulary_and_not_of_the_same(self, side, make_corpus):
+        same = scores(Searcher.threat.evaluate(Searcher(), side))["presence_without_store"]
+        assert 0.35 < same < 0.65
+        other = replace(side, corpus=side.corpus.with_rows("test", range(240)))
+        shifted = [text.replace("w1", "v1") for text in side.corpus.texts("test")]
+        parts = dict(side.corpus.splits)
+        parts["test"] = parts["test"].remove_columns("text").add_column("text", shifted)
+        other = replace(side, corpus=replace(side.corpus, splits=type(side.corpus.splits)(parts)))
+        assert scores(Searcher.threat.evaluate(Searcher(), other))["presence_without_store"] > 0.8
+
+
+def test_changed_texts():
+    generator = np.random.default_rng(0)
+    text, others = " ".join(f"a{i}" for i in range(20)), ["b b b"]
+    assert changed(text, "exact", others, generator) == text
+    half = changed(text, "half", others, generator).split()
+    assert len(half) == 10
+    assert half == sorted(half, key=text.split().index)
+    edited = changed(text, "edited", others, generator).split()
+    assert [word for word in edited if word == "b"] == ["b"] * 2
+    assert len(edited) == 20
+    assert changed("one", "edited", others, generator) == "b"
+    assert changed("", "half", others, generator) == ""
+
+
+class Reader(StoreThief, SecretsAttack):
+    """Keeps its view, and guesses nothing."""
+
+    pairs = 7
+
+    def fit(self, view, seed):
+        self.view = view
+        return lambda vectors: {"colour": np.zeros((len(vectors), 2), np.float32)}
+
+
+def test_a_thief_of_secrets_learns_from_its_own_texts_alone(side):
+    attack = Reader()
+    result = scores(attack.threat.evaluate(attack, side))
+    view, own = attack.view, side.auxiliary.texts("train")
+    assert list(view.train.texts) == list(own)
+    assert np.array_equal(view.train.vectors, side.fitted().unprotected(own))
+    assert np.array_equal(view.train.values["colour"], side.auxiliary.column("train", "colour"))
+    assert len(view.store.pairs.texts) == 7
+    assert (result["known_pairs"], result["own_texts"]) == (7, 170)
+
+
+def test_a_thief_without_the_secret_in_its_own_corpus_has_nothing_to_learn(side):
+    other = replace(side, auxiliary=replace(side.auxiliary, secrets=()))
+    with pytest.raises(NotApplicable, match="has no secret colour"):
+        Reader.threat.evaluate(Reader(), other)
+
+
+def test_test_texts_may_not_be_sent_to_the_encoder(side):
+    class Cheat(Reader):
+        def fit(self, view, seed):
+            view.oracle.unprotected(Texts(list(side.corpus.texts("test"))))
+            return super().fit(view, seed)
+
+    with pytest.raises(RequestError, match="test texts that are not its own"):
+        Cheat.threat.evaluate(Cheat(), side)
