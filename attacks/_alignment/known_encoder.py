@@ -1,0 +1,88 @@
+"""Map a stolen store to the space of a public encoder, and search in that space."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from leakboard.attacks._alignment.align import Method, align
+from leakboard.attacks._alignment.alignment import Alignment, Pairs
+from leakboard.interfaces import Corpus, Floats, Integers, Texts
+from leakboard.models.search import Neighbours, nearest
+from leakboard.threats.oracle import Oracle
+from leakboard.threats.stores import StolenStore
+
+EXACT_PAIRS = 10**10
+"""Largest number of pairs of vectors that are compared exactly."""
+REFINED: dict[str, Method] = {"rotation": "procrustes", "whitened": "least_squares"}
+"""Maps that neighbourhoods found, and the method that fits them again to linked texts."""
+REFINEMENTS = 2
+
+
+@dataclass(frozen=True)
+class KnownEncoder:
+    """The stolen vectors, and the attacker's texts under the public encoder."""
+
+    own: Floats
+    """Vectors of the attacker's own texts, float32 (m, d)."""
+    pairs: Pairs | None
+    stored: Floats
+    """Stolen vectors of unknown texts, float32 (n, e)."""
+
+    @classmethod
+    def of(cls, oracle: Oracle, own: Floats, store: StolenStore) -> "KnownEncoder":
+        """Encode the texts of the known pairs.
+
+        Raises:
+            NotApplicable: the victim has no public encoder.
+        """
+        known = store.pairs
+        pairs = Pairs(oracle.unprotected(known.texts), known.vectors) if len(known.texts) else None
+        return cls(own, pairs, store.vectors)
+
+    def align(self, method: Method, seed: int, candidates: Floats | None = None) -> Alignment:
+        """Return a map from the stored vectors to the encoder's space.
+
+        A map that neighbourhoods found is fitted again to stored vectors and candidates that are each other's nearest.
+
+        Args:
+            method: how to align; ``auto`` takes what fits best.
+            seed: draws the rows of each step.
+            candidates: vectors of texts that may be stored, float32 (c, d); None: there are none.
+        """
+        found = align(self.own, self.stored, self.pairs, method, seed)
+        if candidates is None or found.method not in REFINED:
+            return found
+        refined = found
+        for _ in range(REFINEMENTS):
+            linked = _linked(refined(self.stored), candidates)
+            if len(linked[0]) <= self.own.shape[1]:  # too few to fix every direction
+                return found
+            pairs = Pairs(candidates[linked[1]], self.stored[linked[0]])
+            refined = align(self.own, self.stored, pairs, REFINED[found.method], seed)
+        return replace(refined, details=f"{found.details}; fitted again to {len(linked[0])} linked texts")
+
+
+def _linked(mapped: Floats, candidates: Floats) -> tuple[Integers, Integers]:
+    """Return the rows of mapped vectors and candidates that are each other's nearest, int64 (k,) each."""
+    forth, back = search(mapped, candidates, mapped, 1).rows[:, 0], search(candidates, mapped, mapped, 1).rows[:, 0]
+    rows: Integers = np.flatnonzero(back[forth] == np.arange(len(mapped)))
+    return rows, forth[rows]
+
+
+def own_vectors(oracle: Oracle, corpus: Corpus) -> Floats:
+    """Return the vectors of the attacker's own texts under the public encoder, float32 (m, d); of copies, one."""
+    texts = Texts([text for split in ("train", "dev") for text in corpus.texts(split)])
+    return oracle.unprotected(texts.distinct())
+
+
+def search(queries: Floats, index: Floats, mapped: Floats, k: int) -> Neighbours:
+    """Search by cosine similarity, on the coordinates that the mapped vectors have.
+
+    Args:
+        queries: float32 (n, d).
+        index: float32 (m, d).
+        mapped: that of the two which an `Alignment` returned. Coordinates that the store left out are zeros.
+        k: number of neighbours.
+    """
+    kept = mapped.any(0)
+    return nearest(queries[:, kept], index[:, kept], k, exact_limit=EXACT_PAIRS // max(1, len(queries)))

@@ -1,0 +1,47 @@
+"""Infer whether a text is in a vector store, from its similarity to the nearest stored vectors.
+
+With ``access: vectors`` the attacker stole the vectors. It maps them to the space of the public encoder
+(`leakboard.attacks._alignment`), and compares them with the encoded candidates. With ``access: scores`` it searches the
+store for each candidate, and sees the similarity of the nearest vector alone.
+
+The score is the cosine similarity of the nearest vector.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from leakboard.attacks._alignment.align import Method
+from leakboard.attacks._alignment.known_encoder import KnownEncoder, own_vectors, search
+from leakboard.interfaces import Floats
+from leakboard.suite.options import attack
+from leakboard.threats.presence import KnownAs, PresenceAttack, PresenceScorer, PresenceView
+from leakboard.threats.stores import StolenStore
+
+
+@attack(revision=1)
+class Presence(PresenceAttack):
+    access: Literal["vectors", "scores"] = "vectors"
+    """What the attacker has: the stored vectors, or a search that returns similarities (scores)."""
+    known_as: KnownAs = "exact"
+    """How the attacker knows a candidate: as stored, with a tenth of its words replaced, or half."""
+    pairs: Annotated[int, Field(ge=0)] = 0
+    """Number of known pairs of a text and its stored vector; only with access to vectors."""
+    candidates: Annotated[int, Field(ge=2, multiple_of=2)] = 4000
+    """Largest number of candidates, half of them stored."""
+    alignment: Method = "auto"
+    """How to undo the protection of stolen vectors."""
+
+    def fit(self, view: PresenceView, seed: int) -> PresenceScorer:
+        """Search for the candidates, or encode them."""
+        if self.access == "scores":
+            found = view.oracle.search(view.candidates, 1)[:, 0]
+            return lambda _: found
+        own, known = own_vectors(view.oracle, view.auxiliary), view.oracle.unprotected(view.candidates)
+
+        def score(store: StolenStore | None) -> Floats:
+            assert store is not None, "access to vectors was asked for"
+            stored = KnownEncoder.of(view.oracle, own, store).align(self.alignment, seed, known)(store.vectors)
+            return search(known, stored, stored, 1).similarity[:, 0]
+
+        return score

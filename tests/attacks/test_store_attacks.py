@@ -1,0 +1,133 @@
+"""Test the attacks on vector stores: a secret rotation is undone, a fresh key for each vector is not."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from leakboard.attacks._alignment.known_encoder import KnownEncoder
+from leakboard.attacks.aligned import Aligned
+from leakboard.attacks.attribute_inference import AttributeInference
+from leakboard.attacks.linking import Linking
+from leakboard.attacks.presence import Presence
+from leakboard.interfaces import FittedVictim, Secret, Victim
+from leakboard.metrics.link_scores import HEADLINE
+from leakboard.pipeline.publications import fit, publish
+from leakboard.randomness import Streams
+from leakboard.threats.threat import VictimSide
+
+WIDTH = 16
+CENTRES = np.random.default_rng(9).normal(size=(12, WIDTH)) * np.linspace(2, 0.5, WIDTH)
+
+
+def encoded(texts):
+    """Return a point near one of twelve centres for each text ``centre number``."""
+    rows = [text.split() for text in texts]
+    noise = np.array([np.random.default_rng(int(number)).normal(size=WIDTH) for _, number in rows])
+    return (CENTRES[[int(centre) for centre, _ in rows]] + 0.4 * noise).astype(np.float32)
+
+
+def orthogonal(seed):
+    return np.linalg.qr(np.random.default_rng(seed).normal(size=(WIDTH, WIDTH)))[0].astype(np.float32)
+
+
+@dataclass(frozen=True)
+class FittedStore(FittedVictim):
+    key: int
+    fresh: bool
+
+    def unprotected(self, texts):
+        return encoded(texts)
+
+    def publish_documents(self, texts, rng):
+        if not self.fresh:
+            return encoded(texts) @ orthogonal(self.key)
+        return np.stack([vector @ orthogonal(rng.integers(2**31)) for vector in encoded(texts)])
+
+
+@dataclass(frozen=True)
+class Store(Victim):
+    fresh: bool = False
+    encodes_parts = False
+
+    def fit(self, corpus, seed) -> FittedStore:
+        return FittedStore(seed % 1000, self.fresh)
+
+
+def side_of(make_corpus, fresh):
+    rng = np.random.default_rng(0)
+
+    def split(n, first):
+        centres = rng.integers(12, size=n)
+        texts = [f"{centre} {first + i}" for i, centre in enumerate(centres)]
+        return {"text": texts, "label": centres % 2, "odd": centres % 2}
+
+    splits = {"train": split(1200, 0), "dev": split(100, 2000), "test": split(300, 3000)}
+    corpus = make_corpus(splits, [Secret("odd", ("no", "yes"), "attribute")])
+    streams, victim = Streams(0, "made", "store", "spy", "cell"), Store(fresh)
+    stored, own = (corpus.with_rows("train", rows) for rows in (range(600), range(600, 1200)))
+    fitted = fit(victim, stored, streams)
+    published = publish(victim, lambda: fitted, stored, streams)
+    return VictimSide(stored, own, victim, lambda: fitted, published, streams)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["one key", "fresh keys"])
+def side(request, make_corpus):
+    return side_of(make_corpus, request.param)
+
+
+def scores(attack, side):
+    return {metric.name: metric.value for metric in attack.threat.evaluate(attack, side).metrics if not metric.variable}
+
+
+def test_a_secret_rotation_is_undone_and_fresh_keys_are_not(side):
+    linked = scores(Linking(), side)
+    if side.victim.fresh:
+        assert linked[HEADLINE] < 0.1
+        assert linked["linked_first"] < 0.1
+    else:
+        assert linked[HEADLINE] > 0.95
+        assert linked["linked_first"] == 1
+    assert (linked["known_pairs"], linked["queries"]) == (0, 0)
+
+
+def test_presence_is_found_in_stolen_vectors_of_one_key(side):
+    area = scores(Presence(candidates=400), side)["attack_score"]
+    assert area > 0.95 if not side.victim.fresh else area < 0.65
+
+
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_secrets_are_read_after_alignment(side, adaptive):
+    inner = AttributeInference(portfolio="logistic", inputs="standardised")
+    found = scores(Aligned(inner=inner, adaptive=adaptive), side)
+    assert found["attack_score"] > 0.9 if not side.victim.fresh else found["attack_score"] < 0.65
+    assert found["shadow_models"] == adaptive
+
+
+def test_the_adaptive_attacker_learns_from_vectors_that_were_mapped_like_the_stolen_ones(make_corpus):
+    """Its own store has another key; the inner attack never sees a vector before protection."""
+    side, seen = side_of(make_corpus, fresh=False), []
+
+    class Spy(AttributeInference):
+        def fit(self, view, seed):
+            seen.append(view)
+            return super().fit(view, seed)
+
+    inner = Spy(portfolio="logistic", inputs="standardised")
+    scores(replace(Aligned(), inner=inner), side)
+    (view,) = seen
+    raw = encoded(view.train.texts)
+    assert not np.allclose(view.train.vectors, raw)
+    assert np.corrcoef(view.train.vectors.ravel(), raw.ravel())[0, 1] > 0.95
+    assert view.store is None
+
+
+def test_linked_candidates_make_a_rough_rotation_exact():
+    rng = np.random.default_rng(1)
+    texts = [f"{centre} {number}" for number, centre in enumerate(rng.integers(12, size=1200))]
+    own, stored = encoded(texts[:600]), encoded(texts[600:])
+    thief = KnownEncoder(own, None, stored @ orthogonal(4))
+    rough, exact = (thief.align("rotation", 0, candidates)(thief.stored) for candidates in (None, stored))
+    true = stored / np.linalg.norm(stored, axis=1, keepdims=True)
+    cosines = [(mapped * true).sum(1) / np.linalg.norm(mapped, axis=1) for mapped in (rough, exact)]
+    assert cosines[0].mean() < 0.9995 < 0.99999 < cosines[1].min()
