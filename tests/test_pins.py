@@ -21,7 +21,8 @@ from leakboard.interfaces import FittedVictim, PublishedWords, Secret, Victim
 from leakboard.metrics import baselines
 from leakboard.metrics.audits import bound_metrics, canary_metrics, curve_metrics, sanity_metric
 from leakboard.metrics.fairness import widest_gaps
-from leakboard.metrics.member_scores import membership_metrics
+from leakboard.metrics.link_scores import Links, link_metrics
+from leakboard.metrics.member_scores import membership_metrics, text_only_area
 from leakboard.metrics.near_copies import near_copy_metrics
 from leakboard.metrics.neighbours import neighbour_metrics
 from leakboard.metrics.regression import regression_metrics
@@ -108,6 +109,22 @@ def releases():
     return [*rows, sanity_metric(mechanism, 2_000, rng)]
 
 
+def links():
+    rng = np.random.default_rng(11)
+    truth = np.where(np.arange(300) < 150, rng.permutation(300), -1)
+    ranked = np.where(rng.random((300, 12)) < 0.2, truth[:, None].clip(0), rng.integers(300, size=(300, 12)))
+    scores = np.sort(rng.normal(size=(300, 12)) + 2.0 * (truth >= 0)[:, None])[:, ::-1]
+    return link_metrics(Links(ranked, scores.astype(np.float32)), truth, 300)
+
+
+def presence():
+    rng = np.random.default_rng(12)
+    stored = rng.random(200) < 0.5
+    candidates = [" ".join(rng.choice(WORDS[: 30 + 20 * member], 6)) for member in stored]
+    scores, authors = rng.normal(size=200) + stored, np.arange(200) // 2
+    return [*membership_metrics(scores, stored, authors), text_only_area(candidates, stored, authors)]
+
+
 def canaries():
     rng = np.random.default_rng(4)
     planted = rng.random(300) < 0.5
@@ -142,6 +159,8 @@ SCORERS = {
     "words": words,
     "texts": texts,
     "membership": members,
+    "linking": links,
+    "presence": presence,
     "releases": releases,
     "canaries": canaries,
 }

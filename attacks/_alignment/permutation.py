@@ -12,7 +12,6 @@ Graphs are matched by the Frank-Wolfe algorithm (Vogelstein et al. 2015, "Fast a
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from leakboard.attacks._alignment.alignment import Pairs
 from leakboard.attacks._alignment.moments import Array, covariance
@@ -120,6 +119,8 @@ def _match(own: Array, stored: Array, weight: float, costs: Array, uniform: bool
 
     Starts at the best match of nodes alone, or ``uniform``: with all matches alike.
     """
+    from scipy.optimize import linear_sum_assignment  # takes long to import
+
     d = len(own)
     plan = np.full((d, d), 1 / d) if uniform else np.eye(d)[linear_sum_assignment(costs)[1]]
     for _ in range(ROUNDS):

@@ -256,6 +256,23 @@ METRICS: Mapping[str, MetricEntry] = {
         "Share of members, or of texts with a value of a secret, that are found if 1 % of the others are taken for "
         "them."
     ),
+    "linked_at_1_percent_false_links": MetricEntry(
+        "Share of the stored vectors that are linked to their texts, if 1 % of those without a text are linked, too.",
+        title="linked at 1 % false links",
+        since="0.2.0",
+    ),
+    "linked_first": MetricEntry("Share of the stored vectors whose first candidate is right.", since="0.2.0"),
+    "linked_among_10": MetricEntry(
+        "Share of the stored vectors whose right text is among the first ten candidates.", since="0.2.0"
+    ),
+    "candidate_texts": MetricEntry("Number of texts that vectors may be linked to.", values=COUNTS, since="0.2.0"),
+    "absent_vectors": MetricEntry(
+        "Number of stored vectors whose text is not among the candidates.", values=COUNTS, since="0.2.0"
+    ),
+    "presence_without_store": MetricEntry(
+        "Area under the curve of a classifier that sees the candidate texts alone; above 0.5 if stored texts differ.",
+        since="0.2.0",
+    ),
     "lift": MetricEntry(
         "How many times as frequent a value is among the 1 % most suspected texts (at least ten) as among all texts.",
         since="0.2.0",

@@ -26,7 +26,7 @@ def test_show_lists_what_a_plugin_meets(output_of):
     shown = " ".join(output_of("show", "attack", "dp_audit").split())
     assert "needs releases; meets the victims dpnr, mechanism, word2vec" in shown
     shown = " ".join(output_of("show", "victim", "lstm").split())
-    assert "publishes documents; meets the attacks attribute_inference" in shown
+    assert "publishes documents; meets the attacks aligned, attribute_inference" in shown
     assert "dp_audit" not in shown.partition("meets the attacks")[2]
     assert "meets" not in output_of("show", "dataset", "table")
 
