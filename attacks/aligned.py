@@ -75,7 +75,7 @@ class Aligned(StoreThief):
         if self.adaptive:
             train, dev = self._mapped(train, dev, view.oracle.train_shadow(seed), seed)
         guess = self.inner.fit(replace(view, train=train, dev=dev, store=None), seed)
-        encoder = KnownEncoder.of(view.oracle, view.train.vectors, view.store)
+        encoder = KnownEncoder.of(view.oracle.unprotected, view.train.vectors, view.store)
 
         def guess_stored(vectors: Floats) -> Any:
             everything = replace(encoder, stored=np.concatenate([encoder.stored, vectors]))

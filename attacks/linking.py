@@ -3,6 +3,10 @@
 1. The attacker encodes its own texts, the candidates and the known pairs with the public encoder.
 2. It learns a map from the stored vectors to the encoder's space (`leakboard.attacks._alignment`).
 3. It maps each test vector, and ranks the candidates by cosine similarity, which is also the score of a link.
+
+With ``adaptive: true`` it also trains the store's recipe on its own texts, and does the same with the vectors of this
+store. A protection without a key, such as signs, then gives a candidate the stored vector itself. The attacker keeps
+the links of the space in which test vectors are nearer to their first candidates.
 """
 
 from dataclasses import replace
@@ -12,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.attacks._alignment.align import Method
-from leakboard.attacks._alignment.known_encoder import KnownEncoder, own_vectors, search
+from leakboard.attacks._alignment.known_encoder import Encode, KnownEncoder, own_texts, search
 from leakboard.interfaces import Floats
 from leakboard.metrics.link_scores import DEPTH, Links
 from leakboard.suite.options import Count, attack
@@ -27,17 +31,31 @@ class Linking(LinkingAttack):
     """Largest number of candidate texts; null: all texts of the corpus, and all of the attacker's own."""
     alignment: Method = "auto"
     """How to undo the protection; auto: the way that makes the stored vectors most like the encoder's."""
+    adaptive: bool = True
+    """Whether the attacker also compares with a store of its own that is protected in the same way."""
 
     def fit(self, view: LinkingView, seed: int) -> Linker:
-        """Encode the candidates, and prepare the alignment."""
-        encoder = KnownEncoder.of(view.oracle, own_vectors(view.oracle, view.auxiliary), view.store)
-        known = view.oracle.unprotected(view.candidates)
+        """Encode the candidates, and prepare the alignments."""
+        spaces: list[tuple[str, Encode]] = [("the encoder's space", view.oracle.unprotected)]
+        if self.adaptive:
+            own_store, rng = view.oracle.train_shadow(seed), np.random.default_rng(seed)
+            spaces.append(("its own store's space", lambda texts: own_store.publish_documents(texts, rng)))
+        texts = own_texts(view.auxiliary)
+        prepared = [
+            (name, KnownEncoder.of(encode, encode(texts), view.store), encode(view.candidates))
+            for name, encode in spaces
+        ]
 
         def link(vectors: Floats) -> Links:
-            everything = replace(encoder, stored=np.concatenate([encoder.stored, vectors]))
-            alignment = everything.align(self.alignment, seed, known)
-            mapped = alignment(vectors)
-            found = search(mapped, known, mapped, DEPTH)
-            return Links(found.rows, found.similarity, alignment.details)
+            found = [self._links(vectors, encoder, known, name, seed) for name, encoder, known in prepared]
+            return max(found, key=lambda links: float(links.scores[:, 0].mean()) if links.scores.size else 0.0)
 
         return link
+
+    def _links(self, vectors: Floats, encoder: KnownEncoder, known: Floats, space: str, seed: int) -> Links:
+        """Return the links of test vectors in one space."""
+        everything = replace(encoder, stored=np.concatenate([encoder.stored, vectors]))
+        alignment = everything.align(self.alignment, seed, known)
+        mapped = alignment(vectors)
+        found = search(mapped, known, mapped, DEPTH)
+        return Links(found.rows, found.similarity, f"in {space}: {alignment.details}")

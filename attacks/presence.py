@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from leakboard.attacks._alignment.align import Method
-from leakboard.attacks._alignment.known_encoder import KnownEncoder, own_vectors, search
+from leakboard.attacks._alignment.known_encoder import KnownEncoder, own_texts, search
 from leakboard.interfaces import Floats
 from leakboard.suite.options import attack
 from leakboard.threats.presence import KnownAs, PresenceAttack, PresenceScorer, PresenceView
@@ -37,11 +37,12 @@ class Presence(PresenceAttack):
         if self.access == "scores":
             found = view.oracle.search(view.candidates, 1)[:, 0]
             return lambda _: found
-        own, known = own_vectors(view.oracle, view.auxiliary), view.oracle.unprotected(view.candidates)
+        encode = view.oracle.unprotected
+        own, known = encode(own_texts(view.auxiliary)), encode(view.candidates)
 
         def score(store: StolenStore | None) -> Floats:
             assert store is not None, "access to vectors was asked for"
-            stored = KnownEncoder.of(view.oracle, own, store).align(self.alignment, seed, known)(store.vectors)
+            stored = KnownEncoder.of(encode, own, store).align(self.alignment, seed, known)(store.vectors)
             return search(known, stored, stored, 1).similarity[:, 0]
 
         return score

@@ -1,5 +1,6 @@
-"""Map a stolen store to the space of a public encoder, and search in that space."""
+"""Map a stolen store to a space in which the attacker can encode texts, and search in that space."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,7 +9,6 @@ from leakboard.attacks._alignment.align import Method, align
 from leakboard.attacks._alignment.alignment import Alignment, Pairs
 from leakboard.interfaces import Corpus, Floats, Integers, Texts
 from leakboard.models.search import Neighbours, nearest
-from leakboard.threats.oracle import Oracle
 from leakboard.threats.stores import StolenStore
 
 EXACT_PAIRS = 10**10
@@ -18,9 +18,13 @@ REFINED: dict[str, Method] = {"rotation": "procrustes", "whitened": "least_squar
 REFINEMENTS = 2
 
 
+Encode = Callable[[Texts], Floats]
+"""Encodes texts, float32 (n, d): the public encoder, or a store of the attacker's own with the victim's protection."""
+
+
 @dataclass(frozen=True)
 class KnownEncoder:
-    """The stolen vectors, and the attacker's texts under the public encoder."""
+    """The stolen vectors, and the attacker's texts under an encoder that it knows."""
 
     own: Floats
     """Vectors of the attacker's own texts, float32 (m, d)."""
@@ -29,15 +33,10 @@ class KnownEncoder:
     """Stolen vectors of unknown texts, float32 (n, e)."""
 
     @classmethod
-    def of(cls, oracle: Oracle, own: Floats, store: StolenStore) -> "KnownEncoder":
-        """Encode the texts of the known pairs.
-
-        Raises:
-            NotApplicable: the victim has no public encoder.
-        """
+    def of(cls, encode: Encode, own: Floats, store: StolenStore) -> "KnownEncoder":
+        """Encode the texts of the known pairs."""
         known = store.pairs
-        pairs = Pairs(oracle.unprotected(known.texts), known.vectors) if len(known.texts) else None
-        return cls(own, pairs, store.vectors)
+        return cls(own, Pairs(encode(known.texts), known.vectors) if len(known.texts) else None, store.vectors)
 
     def align(self, method: Method, seed: int, candidates: Floats | None = None) -> Alignment:
         """Return a map from the stored vectors to the encoder's space.
@@ -69,10 +68,9 @@ def _linked(mapped: Floats, candidates: Floats) -> tuple[Integers, Integers]:
     return rows, forth[rows]
 
 
-def own_vectors(oracle: Oracle, corpus: Corpus) -> Floats:
-    """Return the vectors of the attacker's own texts under the public encoder, float32 (m, d); of copies, one."""
-    texts = Texts([text for split in ("train", "dev") for text in corpus.texts(split)])
-    return oracle.unprotected(texts.distinct())
+def own_texts(corpus: Corpus) -> Texts:
+    """Return the distinct texts of train and dev of the attacker's own corpus."""
+    return Texts([text for split in ("train", "dev") for text in corpus.texts(split)]).distinct()
 
 
 def search(queries: Floats, index: Floats, mapped: Floats, k: int) -> Neighbours:

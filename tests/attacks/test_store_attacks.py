@@ -91,6 +91,15 @@ def test_a_secret_rotation_is_undone_and_fresh_keys_are_not(side):
     assert (linked["known_pairs"], linked["queries"]) == (0, 0)
 
 
+def test_signs_are_linked_by_the_attackers_own_store_and_not_surely_by_the_encoder(make_corpus, monkeypatch):
+    """The signs of a candidate are the stored vector itself; near texts in the encoder's space have other signs."""
+    monkeypatch.setattr(FittedStore, "publish_documents", lambda self, texts, rng: np.sign(encoded(texts)))
+    side = side_of(make_corpus, fresh=False)
+    adaptive, static = (scores(Linking(adaptive=choice), side) for choice in (True, False))
+    assert (adaptive["shadow_models"], static["shadow_models"]) == (1, 0)
+    assert adaptive["linked_among_10"] > 0.8 > 0.2 > static["linked_among_10"]
+
+
 def test_presence_is_found_in_stolen_vectors_of_one_key(side):
     area = scores(Presence(candidates=400), side)["attack_score"]
     assert area > 0.95 if not side.victim.fresh else area < 0.65
