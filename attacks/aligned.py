@@ -1,13 +1,13 @@
 """Undo the protection of a vector store, and attack its vectors like those of the public encoder.
 
-1. The attacker trains the store's recipe on its own texts. So it has a store of its own, with a key of its own.
+1. The attacker fits the store's recipe on its own texts. So it has a store of its own, with a key of its own.
 2. It maps the vectors of this store to the encoder's space (`leakboard.attacks._alignment`): each half of its texts by
    the other half, since the stolen texts are not its own either.
 3. The inner attack learns from the mapped vectors, errors and noise included.
 4. It guesses from the stolen vectors, which are mapped in the same way.
 
-With ``adaptive: false`` the inner attack learns from the encoder's vectors without protection. The attacker needs no
-stored vector whose secret it knows.
+With ``adaptive: false``, or if the encoder is trained, the inner attack learns from the encoder's vectors without
+protection. The attacker needs no stored vector whose secret it knows.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from pydantic import Field
 
 from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.alignment import Alignment, Pairs
-from leakboard.attacks._alignment.known_encoder import KnownEncoder
+from leakboard.attacks._alignment.known_encoder import KnownEncoder, own_store
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.entity_presence import EntityPresence
@@ -72,8 +72,8 @@ class Aligned(StoreThief):
     def fit(self, view: Any, seed: int) -> Any:
         """Train the inner attack on the attacker's own texts."""
         train, dev = view.train, view.dev
-        if self.adaptive:
-            train, dev = self._mapped(train, dev, view.oracle.train_shadow(seed), seed)
+        if self.adaptive and (own := own_store(view.oracle, train.texts, seed)) is not None:
+            train, dev = self._mapped(train, dev, own, seed)
         guess = self.inner.fit(replace(view, train=train, dev=dev, store=None), seed)
         encoder = KnownEncoder.of(view.oracle.unprotected, view.train.vectors, view.store)
 
@@ -100,4 +100,4 @@ class Aligned(StoreThief):
         """Return the map for the stored vectors of some texts, found from the encoder's vectors of the others."""
         paired = mine[: self.pairs]
         pairs = Pairs(vectors[paired], stored[paired]) if self.pairs else None
-        return KnownEncoder(vectors[others], pairs, stored[mine]).align(self.alignment, seed)
+        return KnownEncoder(vectors[others], pairs, stored[mine[self.pairs :]]).align(self.alignment, seed)

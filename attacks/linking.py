@@ -4,9 +4,9 @@
 2. It learns a map from the stored vectors to the encoder's space (`leakboard.attacks._alignment`).
 3. It maps each test vector, and ranks the candidates by cosine similarity, which is also the score of a link.
 
-With ``adaptive: true`` it also trains the store's recipe on its own texts, and does the same with the vectors of this
-store. A protection without a key, such as signs, then gives a candidate the stored vector itself. The attacker keeps
-the links of the space in which test vectors are nearer to their first candidates.
+With ``adaptive: true`` it also fits the store's recipe on its own texts, and does the same with the vectors of this
+store, if the encoder needs no training. A protection without a key, such as signs, then gives a candidate the stored
+vector itself. The attacker keeps the links of the space in which test vectors are nearer to their first candidates.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.attacks._alignment.align import Method
-from leakboard.attacks._alignment.known_encoder import Encode, KnownEncoder, own_texts, search
+from leakboard.attacks._alignment.known_encoder import Encode, KnownEncoder, own_store, own_texts, search
 from leakboard.interfaces import Floats
 from leakboard.metrics.link_scores import DEPTH, Links
 from leakboard.suite.options import Count, attack
@@ -28,7 +28,7 @@ class Linking(LinkingAttack):
     pairs: Annotated[int, Field(ge=0)] = 0
     """Number of known pairs of a text and its stored vector."""
     candidates: Count | None = None
-    """Largest number of candidate texts; null: all texts of the corpus, and all of the attacker's own."""
+    """Largest number of candidate texts, never fewer than the right ones; null: no limit."""
     alignment: Method = "auto"
     """How to undo the protection; auto: the way that makes the stored vectors most like the encoder's."""
     adaptive: bool = True
@@ -37,10 +37,9 @@ class Linking(LinkingAttack):
     def fit(self, view: LinkingView, seed: int) -> Linker:
         """Encode the candidates, and prepare the alignments."""
         spaces: list[tuple[str, Encode]] = [("the encoder's space", view.oracle.unprotected)]
-        if self.adaptive:
-            own_store, rng = view.oracle.train_shadow(seed), np.random.default_rng(seed)
-            spaces.append(("its own store's space", lambda texts: own_store.publish_documents(texts, rng)))
-        texts = own_texts(view.auxiliary)
+        texts, rng = own_texts(view.auxiliary), np.random.default_rng(seed)
+        if self.adaptive and (store := own_store(view.oracle, texts, seed)) is not None:
+            spaces.append(("its own store's space", lambda texts: store.publish_documents(texts, rng)))
         prepared = [
             (name, KnownEncoder.of(encode, encode(texts), view.store), encode(view.candidates))
             for name, encode in spaces

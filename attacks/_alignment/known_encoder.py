@@ -7,8 +7,10 @@ import numpy as np
 
 from leakboard.attacks._alignment.align import Method, align
 from leakboard.attacks._alignment.alignment import Alignment, Pairs
-from leakboard.interfaces import Corpus, Floats, Integers, Texts
+from leakboard.errors import NotApplicable, RequestError
+from leakboard.interfaces import Corpus, FittedVictim, Floats, Integers, Texts
 from leakboard.models.search import Neighbours, nearest
+from leakboard.threats.oracle import Oracle
 from leakboard.threats.stores import StolenStore
 
 EXACT_PAIRS = 10**10
@@ -16,6 +18,8 @@ EXACT_PAIRS = 10**10
 REFINED: dict[str, Method] = {"rotation": "procrustes", "whitened": "least_squares"}
 """Maps that neighbourhoods found, and the method that fits them again to linked texts."""
 REFINEMENTS = 2
+SAMPLE = 20
+"""Number of texts on which two encoders are compared."""
 
 
 Encode = Callable[[Texts], Floats]
@@ -47,8 +51,14 @@ class KnownEncoder:
             method: how to align; ``auto`` takes what fits best.
             seed: draws the rows of each step.
             candidates: vectors of texts that may be stored, float32 (c, d); None: there are none.
+
+        Raises:
+            NotApplicable: the method does not fit the dimensions, the rows or the pairs.
         """
-        found = align(self.own, self.stored, self.pairs, method, seed)
+        try:
+            found = align(self.own, self.stored, self.pairs, method, seed)
+        except RequestError as error:
+            raise NotApplicable(f"alignment: {error}") from None
         if candidates is None or found.method not in REFINED:
             return found
         refined = found
@@ -68,6 +78,22 @@ def _linked(mapped: Floats, candidates: Floats) -> tuple[Integers, Integers]:
     return rows, forth[rows]
 
 
+def own_store(oracle: Oracle, texts: Texts, seed: int) -> FittedVictim | None:
+    """Return a store of the attacker's own, with a key of its own; None if its encoder is another one.
+
+    A trained encoder gives other vectors after another training. Then a store of the attacker's own shows nothing.
+    """
+    if len(texts) == 0:
+        return None
+    try:
+        store = oracle.train_shadow(seed)
+    except NotApplicable:
+        return None
+    sample = Texts(texts[:SAMPLE])
+    vectors = store.unprotected(sample)
+    return store if vectors is not None and np.allclose(vectors, oracle.unprotected(sample), atol=1e-3) else None
+
+
 def own_texts(corpus: Corpus) -> Texts:
     """Return the distinct texts of train and dev of the attacker's own corpus."""
     return Texts([text for split in ("train", "dev") for text in corpus.texts(split)]).distinct()
@@ -79,7 +105,8 @@ def search(queries: Floats, index: Floats, mapped: Floats, k: int) -> Neighbours
     Args:
         queries: float32 (n, d).
         index: float32 (m, d).
-        mapped: that of the two which an `Alignment` returned. Coordinates that the store left out are zeros.
+        mapped: the argument, ``queries`` or ``index``, that an `Alignment` returned. Its zeros were left out by the
+            store.
         k: number of neighbours.
     """
     kept = mapped.any(0)

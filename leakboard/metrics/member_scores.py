@@ -71,14 +71,17 @@ def text_only_area(texts: Sequence[str], members: NDArray[Any], units: Integers)
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GroupKFold, cross_val_predict
+    from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
 
     classifier = make_pipeline(TfidfVectorizer(sublinear_tf=True), LogisticRegression(max_iter=1000))
-    folds = GroupKFold(PARTS, shuffle=True, random_state=0)
-    scores = cross_val_predict(
-        classifier, np.array(texts, dtype=object), members, groups=units, cv=folds, method="decision_function"
-    )
+    try:
+        folds = StratifiedGroupKFold(min(PARTS, len(np.unique(units))), shuffle=True, random_state=0)
+        scores = cross_val_predict(
+            classifier, np.array(texts, dtype=object), members, groups=units, cv=folds, method="decision_function"
+        )
+    except ValueError as error:  # no words, or too few authors
+        return Metric("presence_without_store", None, n=len(texts), status=f"no classifier of the texts: {error}")
     area = Area.of([Ranking(scores, members)], units)
     low, high = area.interval()
     return Metric("presence_without_store", area.value, low=low, high=high, n=len(texts))

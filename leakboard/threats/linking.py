@@ -1,13 +1,15 @@
-"""Link stored vectors to texts: which of the candidate texts is it, or is it none of them?
+"""Link each stored vector to a candidate text, or to none.
 
 The attacker stole a store of sentence vectors (`leakboard.threats.stores`). It answers with ranked candidate texts for
-each test vector. Half of the test texts are among the candidates. The vectors of the other half belong to none of them.
+vectors of test texts that have no copy in train and dev. Half of these texts are among the candidates. Case and
+punctuation do not make another text.
 
 | the attacker has | where it comes from |
 |---|---|
 | stored vectors and known pairs | the victim's train texts |
 | its own texts | train and dev of the attacker's corpus |
-| candidate texts, in random order | half of the test texts; train and dev of both corpora |
+| candidate texts, in random order | half of these test texts; train and dev of both corpora |
+| the vectors to be linked, all at once | these test texts |
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from leakboard.column import LOWER, Column
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import Corpus, Floats, Integers, Texts
 from leakboard.metrics.link_scores import ABSENT, HEADLINE, Links, link_metrics
-from leakboard.threats.oracle import Oracle
+from leakboard.threats.oracle import Oracle, plain
 from leakboard.threats.stores import StolenStore, StoreThief, stolen_store
 from leakboard.threats.threat import (
     AttackResult,
@@ -140,8 +142,8 @@ def draw_candidates(side: VictimSide, most: int | None) -> tuple[Integers, Integ
     rng = side.streams.stream("candidates")
     texts = side.corpus.texts("test")
     others = [text for corpus in (side.corpus, side.auxiliary) for s in ("train", "dev") for text in corpus.texts(s)]
-    known = set(others)
-    rows = {text: row for row, text in enumerate(texts)}
+    known = {plain(text) for text in others}
+    rows = {plain(text): row for row, text in enumerate(texts)}
     new = rng.permutation(np.array([row for text, row in rows.items() if text not in known], np.int64))
     absent, present = new[: len(new) // 2], new[len(new) // 2 :]
     if not len(absent):
@@ -160,7 +162,7 @@ class LinkingAttack(StoreThief):
 
     threat: ClassVar = LinkingThreat()
     candidates: int | None = None
-    """Largest number of candidate texts; None: all texts of the corpus."""
+    """Largest number of candidate texts, never fewer than the right ones; None: no limit."""
 
     @abstractmethod
     def fit(self, view: LinkingView, seed: int) -> Linker:

@@ -22,8 +22,8 @@ BY_CHANCE = 0.05
 """Share of test texts that an attack may send by chance, if it makes up texts."""
 
 
-def _plain(text: str) -> str:
-    # case, punctuation and spaces do not count
+def plain(text: str) -> str:
+    """Return a text without case, punctuation and repeated spaces."""
     return " ".join(words(text))
 
 
@@ -90,9 +90,9 @@ class Oracle:
         if not self._asked:
             return
         auxiliary = (self._auxiliary.texts(name) for name in ("train", "dev"))
-        own = {_plain(text) for text in itertools.chain(seen, *auxiliary)}
-        foreign = {_plain(text) for text in self._side.corpus.texts("test")} - own
-        sent = foreign & {_plain(text) for text in self._asked}
+        own = {plain(text) for text in itertools.chain(seen, *auxiliary)}
+        foreign = {plain(text) for text in self._side.corpus.texts("test")} - own
+        sent = foreign & {plain(text) for text in self._asked}
         if len(sent) > BY_CHANCE * len(foreign):
             raise RequestError(
                 f"the attack sent the victim {len(sent)} of {len(foreign)} test texts that are not its own; "
@@ -156,13 +156,21 @@ class Oracle:
         """Search the store for these texts; return the similarities of the k nearest vectors, float32 (n, k).
 
         The store has the victim's train texts. A text is encoded like any query of the store's users.
+
+        Raises:
+            NotApplicable: the victim cannot encode new texts.
         """
         from leakboard.models.search import nearest  # takes seconds to import
 
         self._queries += len(texts)
         self._record(texts)
+        self._require_encoder()
         queries = self._side.fitted().publish_queries(Texts(texts), self._stream)
         return nearest(queries, self._side.published.documents["train"], k).similarity
+
+    def _require_encoder(self) -> None:
+        if not self._side.victim.encodes_texts:
+            raise NotApplicable("the victim cannot encode new texts")
 
     def unprotected(self, texts: Texts) -> Floats:
         """Encode these texts with the victim's public encoder, without the protection, float32 (n, d).
@@ -173,11 +181,16 @@ class Oracle:
         self._noiseless.update(texts)
         self._record(texts)
         fitted, wanted = self._side.fitted(), dict.fromkeys(texts)
+        if not self._side.victim.encodes_texts and self._side.external_auxiliary:
+            raise NotApplicable("the victim has no vectors of the attacker's dataset, and cannot encode its texts")
+        if isinstance(texts, Texts) and texts.rows is not None:
+            return _encoded(fitted, texts)
         vector_of: dict[str, Floats] = {}
         for part in self._splits:  # whole splits, since these are encoded once for all cells
             if not wanted.keys().isdisjoint(part):
                 vector_of |= dict(zip(part, _encoded(fitted, part), strict=True))
         if left := Texts([text for text in wanted if text not in vector_of]):
+            self._require_encoder()
             vector_of |= dict(zip(left, _encoded(fitted, left), strict=True))
         return np.stack([vector_of[text] for text in texts])
 

@@ -12,8 +12,8 @@ headline is the area under the ROC curve. The true positive rate at a low false 
 | | ``edited`` | copies in which a tenth of the words was replaced, at least one |
 | | ``half`` | a random half of the words, in order |
 
-Members and non-members may differ in topic or date. So the area that a classifier of the texts alone reaches is next to
-the headline (``presence_without_store``).
+Members and non-members may differ in topic or date. ``presence_without_store`` is the area that a classifier of the
+exact texts alone reaches.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ CANDIDATES = 4_000
 """Default of the largest number of candidates."""
 EDITED = 0.1
 """Share of the words of a text that are replaced in an edited copy."""
+EDITED_WORD = "edited"
+"""The new word if all other texts repeat the old one."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ class PresenceThreat(Threat["PresenceAttack"]):
     def evaluate(self, attack: PresenceAttack, side: VictimSide) -> AttackResult:
         """Draw candidates, hide them from the attacker's own texts, and score the answer."""
         rng = side.streams.stream("candidates")
-        drawn = draw_candidates(side.corpus, "document", attack.candidates, rng, side.victim_share)
+        most = min(attack.candidates, len(side.corpus.splits["train"]))  # half of the store is left for known pairs
+        drawn = draw_candidates(side.corpus, "document", most, rng, side.victim_share)
         exact = Texts([text for unit in drawn.units for text in unit])
         known = Texts([changed(text, attack.known_as, exact, rng) for text in exact])
         auxiliary = without_candidates(attacker_corpus(side), drawn, side.external_auxiliary)
@@ -93,7 +96,7 @@ class PresenceThreat(Threat["PresenceAttack"]):
             PresenceView(known, auxiliary, side.published.claim, oracle), side.streams.seed_for("attack")
         )
         scores = scorer(store)
-        oracle.require_own_questions(known)
+        oracle.require_own_questions([*known, *(store.pairs.texts if store else ())])
         expect(scores, np.ndarray, "presence")
         pairs = len(store.pairs.texts) if store else 0
         return AttackResult(
@@ -117,8 +120,9 @@ def changed(text: str, known_as: KnownAs, others: Sequence[str], rng: np.random.
     if known_as == "half":
         return " ".join(words[place] for place in np.sort(order[: (len(words) + 1) // 2]))
     for place in order[: max(1, round(EDITED * len(words)))]:
-        donor = others[int(rng.integers(len(others)))].split() or [""]
-        words[place] = donor[rng.integers(len(donor))]
+        drawn = [word for i in rng.integers(len(others), size=10) for word in others[int(i)].split()]
+        others_than = [word for word in drawn if word != words[place]] or [EDITED_WORD]
+        words[place] = others_than[int(rng.integers(len(others_than)))]
     return " ".join(words)
 
 

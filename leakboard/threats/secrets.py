@@ -136,7 +136,8 @@ class SecretsThreat(Threat["SecretsAttack"]):
         guesser = attack.fit(view, side.streams.seed_for("attack"))
         vectors, order = shuffled(observe(side, attack.observations), side.streams.stream("shuffle"))
         answer = guesser(vectors)
-        view.oracle.require_own_questions([*view.train.texts, *view.dev.texts])
+        paired = store.pairs.texts if store else ()
+        view.oracle.require_own_questions([*view.train.texts, *view.dev.texts, *paired])
         guesses = SecretGuesses(answer) if isinstance(answer, Mapping) else answer
         expect(guesses, SecretGuesses, "secrets")
         if masked := [name for name, values in guesses.scores.items() if np.ma.is_masked(values)]:
@@ -244,7 +245,7 @@ def known_texts(side: VictimSide, split: str, secrets: tuple[Secret, ...], encod
     """
     if encoder is not None:
         if missing := [secret.name for secret in secrets if secret not in side.auxiliary.secrets]:
-            raise NotApplicable(f"the attacker's corpus {side.auxiliary.name} has no secret {missing[0]} ")
+            raise NotApplicable(f"the attacker's corpus {side.auxiliary.name} has no secret {missing[0]}")
         texts = side.auxiliary.texts(split)
         own = {secret.name: side.auxiliary.column(split, secret.name) for secret in secrets}
         return KnownTexts(texts, encoder.unprotected(texts), own)

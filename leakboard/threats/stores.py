@@ -1,6 +1,6 @@
 """Grant what the thief of a vector store has: stored vectors of unknown texts, and as many known pairs as it asks for.
 
-The thief knows the public encoder and the rule of the protection, and neither its key nor its noise.
+The thief knows the public encoder and the rule of the protection. It does not know the key or the noise.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import Attack, Floats, Texts
 from leakboard.threats.threat import VictimSide
 
@@ -47,12 +48,17 @@ def stolen_store(side: VictimSide, thief: Any, hidden: Collection[str] = ()) -> 
 
     Args:
         side: the victim's side.
-        thief: the `StoreThief`. Of a store with fewer texts than its ``pairs``, all are known.
+        thief: the `StoreThief`, which asks for ``pairs``.
         hidden: texts that may not be known pairs.
+
+    Raises:
+        NotApplicable: the store has fewer texts than the thief asks for.
     """
     texts, vectors = side.corpus.texts("train"), side.published.documents["train"]
     order = side.streams.stream("stolen store").permutation(len(vectors))
     secret = set(hidden)
     known = [row for row in order if texts[row] not in secret][: thief.pairs]
+    if len(known) < thief.pairs:
+        raise NotApplicable(f"pairs: {thief.pairs} asked for, but only {len(known)} stored texts may be known")
     unknown = order[~np.isin(order, known)]
     return StolenStore(KnownPairs(Texts([texts[row] for row in known]), vectors[known]), vectors[unknown])

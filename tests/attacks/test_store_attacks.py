@@ -131,6 +131,20 @@ def test_the_adaptive_attacker_learns_from_vectors_that_were_mapped_like_the_sto
     assert view.store is None
 
 
+def test_a_store_of_its_own_with_another_encoder_is_no_help_and_is_not_used(make_corpus, monkeypatch):
+    """A trained encoder gives other vectors after another training."""
+    side = side_of(make_corpus, fresh=False)
+    fitted = side.fitted()
+
+    def unprotected(self, texts):
+        return encoded(texts) if self is fitted else encoded(texts) @ orthogonal(99)
+
+    monkeypatch.setattr(FittedStore, "unprotected", unprotected)
+    inner = AttributeInference(portfolio="logistic", inputs="standardised")
+    assert scores(Aligned(inner=inner), side)["attack_score"] > 0.9
+    assert scores(Linking(), side)["linked_first"] == 1
+
+
 def test_linked_candidates_make_a_rough_rotation_exact():
     rng = np.random.default_rng(1)
     texts = [f"{centre} {number}" for number, centre in enumerate(rng.integers(12, size=1200))]

@@ -24,10 +24,10 @@ def test_by_hand():
     assert metrics["attack_score"] == metrics[HEADLINE].__class__("attack_score", *list_of(metrics[HEADLINE])[1:])
     assert metrics["linked_first"].value == 0.75
     assert metrics["linked_among_10"].value == 1
-    assert metrics["privacy_best_constant"].value == pytest.approx(1 - 0.001)
+    assert metrics["privacy_best_constant"].value == pytest.approx(1 - 0.0025)
     assert metrics["empirical_privacy"].value == 0.5
-    assert metrics["attack_advantage"].value == pytest.approx((0.5 - 0.001) / 0.999)
-    assert metrics["attack_advantage_p"].value == pytest.approx(4 * 0.1**3 * 0.9 + 0.1**4)
+    assert metrics["attack_advantage"].value == pytest.approx((0.5 - 0.0025) / 0.9975)
+    assert metrics["attack_advantage_p"].value == pytest.approx(4 * 0.25**3 * 0.75 + 0.25**4)
     assert (metrics["candidate_texts"].value, metrics["absent_vectors"].value) == (10, 100)
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from leakboard.errors import RequestError
-from leakboard.metrics.member_scores import membership_metrics
+from leakboard.metrics.member_scores import membership_metrics, text_only_area
 from leakboard.metrics.rates import true_positive_rate_at
 
 AREAS = ["attack_auc", "attack_advantage", "attack_advantage_p"]
@@ -272,3 +272,10 @@ def test_names_and_counts():
 def test_wrong_requests_are_refused(scores, members, units, message):
     with pytest.raises(RequestError, match=message):
         metrics_of(scores, members, None if units is None else np.array(units))
+
+
+@pytest.mark.parametrize("texts", [["", "", ""], ["one two", "three four", "five six"]])
+def test_no_classifier_of_texts_is_no_value_and_no_error(texts):
+    metric = text_only_area(texts, np.array([True, True, False]), np.array([0, 0, 0]))
+    assert metric.value is None
+    assert metric.status.startswith("no classifier of the texts")

@@ -112,6 +112,26 @@ class TestLinking:
         with pytest.raises(NotApplicable, match="1 texts of test are in no other split, needed: 2"):
             Thief.threat.evaluate(Thief(), small)
 
+    def test_copies_in_other_case_are_no_targets(self, side):
+        """A link to such a copy would count as false, though the vectors are equal."""
+        texts = [text.upper() + "!" if i < 40 else text for i, text in enumerate(side.corpus.texts("test"))]
+        parts = dict(side.corpus.splits)
+        added = [*side.corpus.texts("train")[:220], *side.corpus.texts("test")[:40]]
+        parts["train"] = parts["train"].remove_columns("text").add_column("text", added)
+        parts["test"] = parts["test"].remove_columns("text").add_column("text", texts)
+        corpus = replace(side.corpus, splits=type(side.corpus.splits)(parts))
+        rows, truth, _ = draw_candidates(replace(side, corpus=corpus), None)
+        assert rows.min() == 40
+        assert len(rows) == len(truth) == 200
+
+    def test_known_pairs_may_be_asked_about_though_their_texts_are_in_test_too(self, side):
+        copies = [*side.corpus.texts("train")[:220], *side.corpus.texts("test")[:40]]
+        parts = dict(side.corpus.splits)
+        parts["train"] = parts["train"].remove_columns("text").add_column("text", copies)
+        corpus = replace(side.corpus, splits=type(side.corpus.splits)(parts))
+        for attack in (AskingReader(), Searcher("vectors", pairs=100)):
+            attack.threat.evaluate(attack, replace(side, corpus=corpus))
+
 
 class TestStolenStore:
     def test_pairs_are_true_and_the_other_vectors_are_shuffled(self, side):
@@ -124,10 +144,14 @@ class TestStolenStore:
         assert not np.array_equal(rows, np.sort(rows))
 
     def test_hidden_texts_are_no_pairs_but_their_vectors_are_stored(self, side):
-        hidden = side.corpus.texts("train")[:250]
+        hidden = side.corpus.texts("train")[:240]
         store = stolen_store(side, Thief(20), hidden)
-        assert set(store.pairs.texts) == set(side.corpus.texts("train")[250:])
-        assert len(store.vectors) == 250
+        assert set(store.pairs.texts) == set(side.corpus.texts("train")[240:])
+        assert len(store.vectors) == 240
+
+    def test_more_pairs_than_the_store_has_are_refused(self, side):
+        with pytest.raises(NotApplicable, match="pairs: 300 asked for, but only 260 stored texts may be known"):
+            stolen_store(side, Thief(300))
 
     def test_a_victim_without_a_public_encoder_is_no_target(self, side, monkeypatch):
         monkeypatch.setattr(FittedHashes, "unprotected", lambda self, texts: None)
@@ -208,6 +232,16 @@ class Reader(StoreThief, SecretsAttack):
     def fit(self, view, seed):
         self.view = view
         return lambda vectors: {"colour": np.zeros((len(vectors), 2), np.float32)}
+
+
+class AskingReader(Reader):
+    """Encodes the texts of its known pairs."""
+
+    pairs = 200
+
+    def fit(self, view, seed):
+        view.oracle.unprotected(view.store.pairs.texts)
+        return super().fit(view, seed)
 
 
 def test_a_thief_of_secrets_learns_from_its_own_texts_alone(side):
