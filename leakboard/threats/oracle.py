@@ -16,7 +16,7 @@ from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Corpus, FittedVictim, Floats, PublishedWords, Texts
 from leakboard.mechanism import ReleaseMechanism
 from leakboard.metrics.measures import Metric
-from leakboard.threats.threat import VictimSide, fit_recipe
+from leakboard.threats.threat import NO_TEXTS, VictimSide, fit_recipe
 
 BY_CHANCE = 0.05
 """Share of test texts that an attack may send by chance, if it makes up texts."""
@@ -25,12 +25,6 @@ BY_CHANCE = 0.05
 def plain(text: str) -> str:
     """Return a text without case, punctuation and repeated spaces."""
     return " ".join(words(text))
-
-
-def _encoded(fitted: FittedVictim, texts: Texts) -> Floats:
-    if (vectors := fitted.unprotected(texts)) is None:
-        raise NotApplicable("the victim has no public encoder that the attacker could know")
-    return vectors
 
 
 class Oracle:
@@ -172,27 +166,45 @@ class Oracle:
         if not self._side.victim.encodes_texts:
             raise NotApplicable("the victim cannot encode new texts")
 
+    def own_vectors(self, split: str) -> Floats:
+        """Return the public encoder's vectors of train or dev of the attacker's own texts, float32 (n, d).
+
+        Raises:
+            NotApplicable: the victim has no public encoder, or has no vectors of the attacker's dataset.
+        """
+        texts = self._auxiliary.texts(split)
+        self._noiseless.update(texts)
+        self._record(texts)
+        return self._unprotected(texts)
+
     def unprotected(self, texts: Texts) -> Floats:
         """Encode these texts with the victim's public encoder, without the protection, float32 (n, d).
 
+        Rows of the texts are ignored: by rows, an attack could ask for the vectors of the test texts in order.
+
         Raises:
-            NotApplicable: the victim has no public encoder.
+            NotApplicable: the corpus has no texts, or the victim has no public encoder for these texts.
         """
+        if not self._side.corpus.has_texts:
+            raise NotApplicable(NO_TEXTS)
         self._noiseless.update(texts)
         self._record(texts)
-        fitted, wanted = self._side.fitted(), dict.fromkeys(texts)
-        if not self._side.victim.encodes_texts and self._side.external_auxiliary:
-            raise NotApplicable("the victim has no vectors of the attacker's dataset, and cannot encode its texts")
-        if isinstance(texts, Texts) and texts.rows is not None:
-            return _encoded(fitted, texts)
+        wanted = dict.fromkeys(texts)
         vector_of: dict[str, Floats] = {}
         for part in self._splits:  # whole splits, since these are encoded once for all cells
             if not wanted.keys().isdisjoint(part):
-                vector_of |= dict(zip(part, _encoded(fitted, part), strict=True))
+                vector_of |= dict(zip(part, self._unprotected(part), strict=True))
         if left := Texts([text for text in wanted if text not in vector_of]):
             self._require_encoder()
-            vector_of |= dict(zip(left, _encoded(fitted, left), strict=True))
+            vector_of |= dict(zip(left, self._unprotected(left), strict=True))
         return np.stack([vector_of[text] for text in texts])
+
+    def _unprotected(self, texts: Texts) -> Floats:
+        if not self._side.victim.encodes_texts and self._side.external_auxiliary:
+            raise NotApplicable("the victim has no vectors of the attacker's dataset, and cannot encode its texts")
+        if (vectors := self._side.fitted().unprotected(texts)) is None:
+            raise NotApplicable("the victim has no public encoder that the attacker could know")
+        return vectors
 
     def inputs(self, texts: Texts) -> NDArray[Any] | None:
         """Return the inputs of the mechanism for these texts, float (n, d); None if they are random or unknown."""

@@ -246,9 +246,8 @@ def known_texts(side: VictimSide, split: str, secrets: tuple[Secret, ...], encod
     if encoder is not None:
         if missing := [secret.name for secret in secrets if secret not in side.auxiliary.secrets]:
             raise NotApplicable(f"the attacker's corpus {side.auxiliary.name} has no secret {missing[0]}")
-        texts = side.auxiliary.texts(split)
         own = {secret.name: side.auxiliary.column(split, secret.name) for secret in secrets}
-        return KnownTexts(texts, encoder.unprotected(texts), own)
+        return KnownTexts(side.auxiliary.texts(split), encoder.own_vectors(split), own)
     values = {secret.name: side.corpus.column(split, secret.name) for secret in secrets}
     vectors = side.published.documents[split]
     is_shared = vectors.nbytes > MAX_COPIED and not vectors.flags.writeable

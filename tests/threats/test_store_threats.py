@@ -12,6 +12,7 @@ from leakboard.models.search import nearest
 from leakboard.pipeline.publications import fit, publish
 from leakboard.randomness import Streams
 from leakboard.threats.linking import LinkingAttack, draw_candidates
+from leakboard.threats.oracle import Oracle
 from leakboard.threats.presence import PresenceAttack, changed
 from leakboard.threats.secrets import SecretsAttack
 from leakboard.threats.stores import StoreThief, stolen_store
@@ -157,6 +158,28 @@ class TestStolenStore:
         monkeypatch.setattr(FittedHashes, "unprotected", lambda self, texts: None)
         with pytest.raises(NotApplicable, match="no public encoder"):
             Thief.threat.evaluate(Thief(), side)
+
+
+def test_texts_that_an_attack_encodes_lose_their_rows(side, monkeypatch):
+    """Precomputed vectors are found by row: rows of test would give an attack the test vectors in order."""
+    asked = []
+    unprotected = FittedHashes.unprotected
+
+    def spy(self, texts):
+        asked.append((texts, texts.rows))
+        return unprotected(self, texts)
+
+    monkeypatch.setattr(FittedHashes, "unprotected", spy)
+    oracle = Oracle(side, side.auxiliary.only("train", "dev"))
+    oracle.unprotected(Texts(["new", "texts"], np.array([300, 301])))
+    assert [(list(texts), rows) for texts, rows in asked] == [(["new", "texts"], None)]
+
+
+def test_texts_without_words_cannot_be_told_apart_and_are_refused(side):
+    parts = side.corpus.splits.remove_columns("text")
+    silent = replace(side, corpus=replace(side.corpus, splits=parts))
+    with pytest.raises(NotApplicable, match="the corpus has no texts"):
+        Oracle(silent, side.auxiliary.only("train", "dev")).unprotected(Texts(["", ""]))
 
 
 class Searcher(PresenceAttack):
