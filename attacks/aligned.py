@@ -76,12 +76,7 @@ class Aligned(StoreThief):
             train, dev = self._mapped(train, dev, own, seed)
         guess = self.inner.fit(replace(view, train=train, dev=dev, store=None), seed)
         encoder = KnownEncoder.of(view.oracle.unprotected, view.train.vectors, view.store)
-
-        def guess_stored(vectors: Floats) -> Any:
-            everything = replace(encoder, stored=np.concatenate([encoder.stored, vectors]))
-            return guess(everything.align(self.alignment, seed)(vectors))
-
-        return guess_stored
+        return lambda vectors: guess(encoder.seeing(vectors).align(self.alignment, seed)(vectors))
 
     def _mapped(
         self, train: KnownTexts, dev: KnownTexts, own: FittedVictim, seed: int

@@ -9,7 +9,6 @@ store, if the encoder needs no training. A protection without a key, such as sig
 vector itself. The attacker keeps the links of the space in which test vectors are nearer to their first candidates.
 """
 
-from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -39,7 +38,7 @@ class Linking(LinkingAttack):
         spaces: list[tuple[str, Encode]] = [("the encoder's space", view.oracle.unprotected)]
         texts, rng = own_texts(view.auxiliary), np.random.default_rng(seed)
         if self.adaptive and (store := own_store(view.oracle, texts, seed)) is not None:
-            spaces.append(("its own store's space", lambda texts: store.publish_documents(texts, rng)))
+            spaces.append(("its own store's space", lambda asked: store.publish_documents(asked, rng)))
         prepared = [
             (name, KnownEncoder.of(encode, encode(texts), view.store), encode(view.candidates))
             for name, encode in spaces
@@ -53,8 +52,7 @@ class Linking(LinkingAttack):
 
     def _links(self, vectors: Floats, encoder: KnownEncoder, known: Floats, space: str, seed: int) -> Links:
         """Return the links of test vectors in one space."""
-        everything = replace(encoder, stored=np.concatenate([encoder.stored, vectors]))
-        alignment = everything.align(self.alignment, seed, known)
+        alignment = encoder.seeing(vectors).align(self.alignment, seed, known)
         mapped = alignment(vectors)
         found = search(mapped, known, mapped, DEPTH)
         return Links(found.rows, found.similarity, f"in {space}: {alignment.details}")

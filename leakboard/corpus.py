@@ -45,6 +45,11 @@ class Texts(list[str]):
         ids = None if self.ids is None else [self.ids[place] for place in places]
         return Texts([self[place] for place in places], rows, ids)
 
+    def coded(self) -> tuple[Texts, list[int]]:
+        """Return each text once, without rows and ids, and the place of every text among these."""
+        place = {text: code for code, text in enumerate(dict.fromkeys(self))}
+        return Texts([*place]), [place[text] for text in self]
+
     def distinct(self) -> Texts:
         """Return each text once, with its last row and id."""
         return self.take([*{text: place for place, text in enumerate(self)}.values()])

@@ -66,11 +66,9 @@ class FittedSentenceEncoder(FittedVictim):
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return pooled vectors; nothing is random, so the texts of a corpus are encoded once for all victims."""
-        distinct = Texts([*dict.fromkeys(texts)])
+        distinct, places = Texts(texts).coded()
         shared = shared_array("documents", self.encoder.identity, distinct, lambda: self.encoder.documents(distinct))
-        row_of = {text: row for row, text in enumerate(distinct)}
-        encoded = self.encoder.documents(distinct) if shared is None else shared
-        vectors = encoded[[row_of[text] for text in texts]]
+        vectors = (self.encoder.documents(distinct) if shared is None else shared)[places]
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12) if self.normalise else vectors
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:

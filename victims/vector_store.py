@@ -2,7 +2,7 @@
 
 The encoder's vectors are scaled to length 1, protected, and published. Searches send protected queries, and find the
 stored vectors that are nearest by cosine. The key of the protection is drawn at the fit: all splits share it, and
-another seed has another key. Attackers train their own copy without protection.
+another seed has another key. Attackers may fit the recipe on their own texts, with a key of their own.
 
 | ``protection`` | options | what is stored |
 |---|---|---|
@@ -43,6 +43,7 @@ from leakboard.victims._encoders import DOCUMENT_ENCODERS
 from leakboard.victims._protections import PROTECTIONS
 from leakboard.victims.embedding_bag import EmbeddingBag
 from leakboard.victims.sentence_encoder import SentenceEncoder
+from leakboard.victims.word2vec import Word2Vec
 
 
 @victim(revision=1)
@@ -53,8 +54,9 @@ class VectorStore(Victim):
     """How the vectors are protected, with options: see the table above."""
 
     def __post_init__(self) -> None:
-        if (epsilon := getattr(self.encoder, "epsilon", None)) is not None:
-            raise RequestError(f"encoder.epsilon: {epsilon:g} is not allowed: null, since protections add the noise")
+        if isinstance(self.encoder, Word2Vec) and self.encoder.epsilon is not None:
+            message = f"encoder.epsilon: {self.encoder.epsilon:g} is not allowed: null, since protections add the noise"
+            raise RequestError(message)
 
     @classmethod
     def availability(cls) -> str:

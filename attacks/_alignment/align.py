@@ -33,12 +33,12 @@ MIN_ROWS = 50
 LEFT_OUT_PAIRS = 100
 """Largest number of pairs that judge and do not fit; a third of the pairs, if there are at least six."""
 TOLERANCE = 0.03
-"""``auto`` takes the simplest method whose criterion is this close to the best."""
+"""``auto`` tries simple methods first. A later method must beat the best criterion so far by this much."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What the attacker has."""
+    """Inputs of an alignment."""
 
     own: Floats
     stored: Floats
@@ -77,7 +77,7 @@ def align(own: Floats, stored: Floats, pairs: Pairs | None = None, method: Metho
         own: vectors of the attacker's own texts, float32 (m, d).
         stored: stolen vectors of other texts, float32 (n, e).
         pairs: known pairs; None: none.
-        method: a name of ``METHODS``, or ``auto``: the simplest of those that fit best.
+        method: a name of ``METHODS``, or ``auto``: the best, where a simpler method wins a tie (`TOLERANCE`).
         seed: draws the rows that fit and those that judge.
 
     Raises:

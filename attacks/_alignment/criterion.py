@@ -8,6 +8,7 @@ from leakboard.interfaces import Floats
 from leakboard.models.search import nearest, normalised
 
 QUERIES, INDEX = 500, 4_000
+"""Largest numbers of vectors whose nearest neighbour is sought, and of own vectors that are searched."""
 
 
 def closeness(alignment: Alignment, own: Floats, stored: Floats, seed: int) -> float:
@@ -23,7 +24,7 @@ def closeness(alignment: Alignment, own: Floats, stored: Floats, seed: int) -> f
         stored: float32 (n, e); rows that the map was not fitted on, or else it is judged too well.
         seed: draws the own vectors and the flips.
     """
-    own = own * (np.abs(alignment.matrix).sum(0) > 0)  # coordinates that were cut tell nothing
+    own = own * (np.abs(alignment.matrix).sum(0) > 0)  # ignores truncated coordinates
     rng, mean = np.random.default_rng(seed), own.mean(0)
     drawn = rng.permutation(len(own))
     index, queries = (own - mean)[drawn[:INDEX]], (own - mean)[drawn[:QUERIES]]

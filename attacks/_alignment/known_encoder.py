@@ -42,6 +42,10 @@ class KnownEncoder:
         known = store.pairs
         return cls(own, Pairs(encode(known.texts), known.vectors) if len(known.texts) else None, store.vectors)
 
+    def seeing(self, vectors: Floats) -> "KnownEncoder":
+        """Return the same attacker with more stolen vectors, float32 (n, e)."""
+        return replace(self, stored=np.concatenate([self.stored, vectors]))
+
     def align(self, method: Method, seed: int, candidates: Floats | None = None) -> Alignment:
         """Return a map from the stored vectors to the encoder's space.
 

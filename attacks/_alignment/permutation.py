@@ -1,11 +1,13 @@
 """Find a secret order of coordinates by matching two graphs.
 
-Nodes are coordinates, with features; edges are correlations. Two kinds of graph serve as starts:
+Each coordinate is a node with features. Two kinds of graph are tried:
 
-- correlations, with mean, spread and skewness of each coordinate: the best if both corpora are alike;
-- partial correlations, with residual variances: a property of the encoder more than of the corpus.
+| edges | features of a coordinate | when it works best |
+|---|---|---|
+| correlations | mean, spread, skewness | both corpora are alike |
+| partial correlations | residual variances | the corpora differ: it depends on the encoder more than on the corpus |
 
-Isotropic noise adds a constant to the diagonal of the covariances; the same constant is added on the attacker's side.
+Isotropic noise adds a constant to the diagonal of the covariances. The attacker adds the same constant to its own.
 Graphs are matched by the Frank-Wolfe algorithm (Vogelstein et al. 2015, "Fast approximate quadratic programming").
 """
 
@@ -117,7 +119,7 @@ def _distances(a: Array | Floats, b: Array | Floats) -> Array:
 def _match(own: Array, stored: Array, weight: float, costs: Array, uniform: bool) -> Integers:
     """Minimise costs of nodes plus ``weight`` times half the squared differences of edges.
 
-    Starts at the best match of nodes alone, or ``uniform``: with all matches alike.
+    The search starts at the best match of nodes alone. With ``uniform`` it starts with equal weights for all matches.
     """
     from scipy.optimize import linear_sum_assignment  # takes long to import
 

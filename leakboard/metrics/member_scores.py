@@ -24,6 +24,7 @@ from leakboard.metrics.measures import Metric
 from leakboard.metrics.rates import true_positive_rate_at
 
 PARTS = 5
+"""Number of parts of the candidates; a classifier of texts scores each part after it learned from the others."""
 TARGETS = (0.001, 0.01)
 """False positive rates at which the true positive rate is reported."""
 

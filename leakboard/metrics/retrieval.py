@@ -39,12 +39,14 @@ def half_texts(texts: Texts, rng: np.random.Generator) -> tuple[Integers, Texts]
     rows = [row for row, text in enumerate(texts) if counts[text] == 1 and len(text.split()) > 1]
     most = MAX_SEARCHES if len(texts) >= LEAST_TEXTS else 0
     chosen = np.sort(rng.permutation(np.array(rows, np.int64))[:most])
-    halves = []
-    for row in chosen:
-        words = texts[row].split()
-        kept = np.sort(rng.permutation(len(words))[: (len(words) + 1) // 2])
-        halves.append(" ".join(words[place] for place in kept))
-    return chosen, Texts(halves)
+    return chosen, Texts([half_of(texts[row], rng) for row in chosen])
+
+
+def half_of(text: str, rng: np.random.Generator) -> str:
+    """Return a random half of the words of a text, in order; of an odd number, one more."""
+    words = text.split()
+    kept = np.sort(rng.permutation(len(words))[: (len(words) + 1) // 2])
+    return " ".join(words[place] for place in kept)
 
 
 def ranks_of(rows: Integers, halves: Floats, documents: Floats) -> Integers:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from leakboard.claims import PrivacyClaim
 from leakboard.interfaces import Corpus, Texts
 from leakboard.metrics.member_scores import membership_metrics, text_only_area
+from leakboard.metrics.retrieval import half_of
 from leakboard.threats.candidates import draw_candidates, without_candidates
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.stores import StolenStore, StoreThief, stolen_store
@@ -116,13 +117,12 @@ def changed(text: str, known_as: KnownAs, others: Sequence[str], rng: np.random.
     words = text.split()
     if known_as == "exact" or not words:
         return text
-    order = rng.permutation(len(words))
     if known_as == "half":
-        return " ".join(words[place] for place in np.sort(order[: (len(words) + 1) // 2]))
-    for place in order[: max(1, round(EDITED * len(words)))]:
+        return half_of(text, rng)
+    for place in rng.permutation(len(words))[: max(1, round(EDITED * len(words)))]:
         drawn = [word for i in rng.integers(len(others), size=10) for word in others[int(i)].split()]
-        others_than = [word for word in drawn if word != words[place]] or [EDITED_WORD]
-        words[place] = others_than[int(rng.integers(len(others_than)))]
+        new_words = [word for word in drawn if word != words[place]] or [EDITED_WORD]
+        words[place] = new_words[int(rng.integers(len(new_words)))]
     return " ".join(words)
 
 

@@ -63,15 +63,14 @@ class Publisher:
         fitted = self.fitted()
         if "releases" not in self.victim.publishes or fitted.mechanism is None:
             return None
-        distinct = dict.fromkeys(texts)
+        distinct, places = Texts(texts).coded()
         if (key := tuple(distinct)) not in self.kept:
             if len(self.kept) == MAX_KEPT:
                 self.kept.pop(next(iter(self.kept)))
             self.kept[key] = self._inputs(fitted, key)
         if (inputs := self.kept[key]) is None:
             return None
-        rows = {text: row for row, text in enumerate(distinct)}
-        chosen: NDArray[Any] = inputs[[rows[text] for text in texts]]
+        chosen: NDArray[Any] = inputs[places]
         return chosen
 
     def _inputs(self, fitted: FittedVictim, texts: tuple[str, ...]) -> NDArray[Any] | None:

@@ -1,4 +1,4 @@
-"""Compress vectors as stores do to save memory. Some take it for privacy; nothing is secret, and nothing is claimed.
+"""Compress vectors as stores do to save memory. This is no privacy protection: it has no key and no claim.
 
 | recipe | what is stored | the query |
 |---|---|---|

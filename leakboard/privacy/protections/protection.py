@@ -51,7 +51,7 @@ class FittedProtection:
 
     @property
     def claim(self) -> ReleaseClaim | None:
-        """What is claimed for one stored vector of any two texts; None: nothing."""
+        """The privacy claim for one stored vector; None: no claim."""
         return None
 
     def protect(self, vectors: Floats, rng: Generator) -> Floats:

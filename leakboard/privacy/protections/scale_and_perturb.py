@@ -5,8 +5,8 @@ uniform in a ball of radius s beta / 4. This is what IronCore's Cloaked AI does 
 a scale of 24 bits. Its examples take beta 2.0, 2.5 and 7.2.
 
 Queries get the same noise. The scheme's theorem is about searches: if a vector is nearer to the query than another one
-is, by more than beta, it stays nearer. For each of the three moves by at most s beta / 4. Unit vectors are at most 2
-apart, so from beta 2 on the theorem says nothing about them. It is not about privacy, and nothing is claimed.
+is, by more than beta, it stays nearer. Each of the three vectors moves by at most s beta / 4. Unit vectors are at most
+2 apart, so from beta 2 on the theorem says nothing about them. It is not about privacy, and nothing is claimed.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Watermark(Protection):
     """Multiplies vectors by WET's circulant matrix, whose rows have positive entries that sum to 1."""
 
     entries: Annotated[int, Field(ge=1)] = 25
-    """Entries above 0 in each row. With many, all rows are near the mean, and noise beside the map is amplified."""
+    """Entries above 0 in each row. With many, all rows are near the mean, and undoing the map amplifies noise."""
 
     def learn(self, vectors: Floats, rng: Generator) -> LinearMap:
         """Draw the matrix; WET's code stops at a singular one, and this code draws again.
