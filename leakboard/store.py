@@ -49,9 +49,11 @@ def digest(identity: Mapping[str, Any]) -> str:
 
 def finite(value: Any) -> Any:
     """Replace the numbers that strict JSON lacks: NaN by null, infinity by its name."""
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
         return None if math.isnan(value) else INFINITE if value > 0 else f"-{INFINITE}"
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):  # the check for `Mapping` alone is slow
         return {key: finite(entry) for key, entry in value.items()}
     return [finite(entry) for entry in value] if isinstance(value, list | tuple) else value
 

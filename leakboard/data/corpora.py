@@ -266,4 +266,4 @@ def posterior(corpus: Corpus, split: str, secret: str) -> np.ndarray | None:
     """Return the exact probabilities of a secret's values given each text, float64 (n, values); None: not known."""
     part = corpus.splits[split]
     name = POSTERIOR + secret
-    return np.asarray(part[name], dtype=np.float64) if name in part.features else None
+    return np.asarray(part[name], dtype=np.float64) if name in part.column_names else None

@@ -102,7 +102,7 @@ def _interval(
 def authors(corpus: Corpus, split: str) -> Integers | None:
     """Return the author of each text, else its document, int64 (n,), as unit of intervals; else None."""
     part = corpus.splits[split]
-    column = next((name for name in ("user", "document") if name in part.features), None)
+    column = next((name for name in ("user", "document") if name in part.column_names), None)
     return np.unique(np.array(part[column], object), return_inverse=True)[1] if column else None
 
 

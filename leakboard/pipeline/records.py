@@ -203,7 +203,9 @@ def _write(folder: Path, name: str, other: str, content: dict[str, Any]) -> None
 def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return plain(value, MAX_TEXT)
-    if isinstance(value, Mapping):
+    if isinstance(value, float):
+        return value
+    if isinstance(value, dict | Mapping):  # the check for `Mapping` alone is slow
         return {key: _cleaned(entry) for key, entry in value.items()}
     return [_cleaned(entry) for entry in value] if isinstance(value, list | tuple) else value
 
