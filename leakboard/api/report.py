@@ -104,15 +104,34 @@ class Report:
         Raises:
             RequestError: a name is no column of the table.
         """
-        for name in (x, y):
-            if name not in (names := list(map(str, self.table))):
-                raise RequestError(f"plot: {name!r} is no column (there are: {', '.join(names)}){nearest(name, names)}")
+        self._require_columns("plot", (x, y))
         if self.releases and x == "task_accuracy" and self.table[x].isna().all():
             return draw_releases(self._tables["leaderboard.csv"], self.releases, y)
         from leakboard.board.figures import privacy_utility
 
-        means = self.table[self.table["secret"].fillna("") == ""]
-        return privacy_utility(means, x, y)
+        return privacy_utility(self._over_secrets(), x, y)
+
+    def latex(
+        self,
+        names: Sequence[str] = ("dataset", "victim", "attack", "task_accuracy", "empirical_privacy"),
+        caption: str = "",
+        label: str = "",
+    ) -> str:
+        """Return columns of the table over all secrets as a LaTeX table (booktabs), with 95 % intervals.
+
+        Raises:
+            RequestError: a name is no column of the table.
+        """
+        from leakboard.api.paper import latex
+
+        self._require_columns("latex", names)
+        return latex(self._over_secrets(), names, self._headings(), caption, label)
+
+    def cite(self) -> str:
+        """Return an entry of BibTeX for these results."""
+        from leakboard.api.paper import bibtex
+
+        return bibtex(self.name, self.description, self.records)
 
     def save(self, path: str | Path) -> Path:
         """Write one self-contained HTML file and return its path.
@@ -147,6 +166,21 @@ class Report:
         rows = self._tables["leaderboard.csv"]
         constant = [name for name in ("dataset", "victim") if len({row[name] for row in rows}) == 1]
         return [column for column in columns("report", self._threats) if column.name not in constant], rows
+
+    def _over_secrets(self) -> pd.DataFrame:
+        """Return the rows over all secrets."""
+        return self.table[self.table["secret"].fillna("") == ""]
+
+    def _headings(self) -> dict[str, str]:
+        return {column.name: column.heading for column in columns("leaderboard.csv", self._threats)}
+
+    def _require_columns(self, method: str, asked: Sequence[str]) -> None:
+        names = list(map(str, self.table))
+        for name in asked:
+            if name not in names:
+                raise RequestError(
+                    f"{method}: {name!r} is no column (there are: {', '.join(names)}){nearest(name, names)}"
+                )
 
     @cached_property
     def _tables(self) -> dict[str, list[Row]]:
