@@ -36,7 +36,7 @@ class Origin:
     """Pandas query of the rows; all rows, if left out. Without `aggregate` each of them has the number."""
     column: str = ""
     aggregate: str = ""
-    """Of the rows: min, max or mean."""
+    """Of the rows: min, max, mean or count."""
     rounded: str = "nearest"
     """One of `ROUNDINGS`: down for "at least", up for "at most"."""
     suite: str = ""
