@@ -14,7 +14,11 @@ TrainingUnit = Literal["pair", "document", "user"]
 """One unit of training data: a (centre, context) pair of words, a text, or all texts of a user."""
 ReleaseUnit = Literal["word", "document", "vector", "coordinate"]
 """The unit in which two neighbouring inputs of a release differ."""
-TRAINING_UNITS, RELEASE_UNITS = get_args(TrainingUnit), get_args(ReleaseUnit)
+Distance = Literal["euclidean", "l1", "angular"]
+"""Distances of inputs for metric privacy; ``angular`` is the angle of two vectors (radians)."""
+TRAINING_UNITS, RELEASE_UNITS, DISTANCE_NAMES = map(get_args, (TrainingUnit, ReleaseUnit, Distance))
+LATER_FIELDS = ("distance", "words")
+"""Fields that claims of earlier versions lack. At their defaults, JSON leaves them out."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,45 @@ class ReleaseClaim:
     """Number of publications of the same input that the claim covers."""
     caveat: str = ""
     """A warning about the claim, in one line; every row of the victim shows it in ``status``."""
+    distance: Distance | None = None
+    """Distance of the mechanism's inputs; ``epsilon`` and ``proved`` are for each unit of it (metric privacy).
+
+    None: they are for all neighbours. ``delta`` is the same at all distances.
+    """
+    words: int | None = None
+    """Number of words of the document that ``epsilon`` is for, if it is the sum over words; None: no sum."""
 
     def __post_init__(self) -> None:
         _check(self, RELEASE_UNITS, "mechanism", "sensitivity")
+        if self.distance is not None and self.distance not in DISTANCE_NAMES:
+            allowed = f"one of {', '.join(DISTANCE_NAMES)}, or None"
+            raise ValueError(f"claim: distance={self.distance!r} is not allowed: {allowed}")
+        if self.distance and self.unit == "coordinate":
+            raise ValueError("claim: unit='coordinate' is not allowed with a distance")
+        if self.words is not None and (self.unit != "document" or self.distance or not self.words >= 1):
+            allowed = "a whole number from 1, with the unit 'document' and without a distance"
+            raise ValueError(f"claim: words={self.words!r} is not allowed: {allowed}")
         if not self.observations >= 1:
             raise ValueError(f"claim: observations={self.observations!r} is not allowed: a whole number from 1")
+
+    def of_text(self, words: int) -> ReleaseClaim:
+        """Return the claim about a text of some words that follows from this claim about one word.
+
+        Words with noise of their own compose: epsilons and deltas add up (Dwork and Roth 2014, theorem 3.16).
+
+        Raises:
+            ValueError: this claim is not about one word, or ``words`` is below 1.
+        """
+        if self.unit != "word" or self.distance:
+            raise ValueError(f"claim: one {unit_of(vars(self))} does not add up over words; allowed: one word")
+        return dataclasses.replace(
+            self,
+            epsilon=words * self.epsilon,
+            proved=words * self.proved,
+            delta=min(words * self.delta, math.nextafter(1, 0)),
+            unit="document",
+            words=words,
+        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +141,23 @@ def claim_as_json(claim: PrivacyClaim | None) -> dict[str, Any] | None:
     if claim is None:
         return None
     about = next(name for name, claim_type in CLAIM_TYPES.items() if isinstance(claim, claim_type))
-    return {"about": about, **finite(dataclasses.asdict(claim))}
+    fields = dataclasses.asdict(claim)
+    return {"about": about, **finite({name: fields[name] for name in fields if _is_written(name, fields[name])})}
+
+
+def _is_written(name: str, value: object) -> bool:
+    return value is not None or name not in LATER_FIELDS
+
+
+def unit_of(claim: Mapping[str, Any]) -> str:
+    """Return what epsilon is claimed for, in words, from a claim as JSON.
+
+    For example ``word``, ``document of 20 words``, or ``unit of euclidean distance between vectors``.
+    """
+    unit = str(claim["unit"])
+    if distance := claim.get("distance"):
+        return f"unit of {distance} distance between {unit}s"
+    return f"{unit} of {words} words" if (words := claim.get("words")) else unit
 
 
 def claim_from_json(content: Mapping[str, Any] | None) -> PrivacyClaim | None:

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from leakboard.claims import ReleaseClaim, TrainingClaim, claim_as_json, claim_from_json
+from leakboard.claims import ReleaseClaim, TrainingClaim, claim_as_json, claim_from_json, unit_of
 
 RELEASE = {"epsilon": 1.0, "delta": 0.0, "unit": "word", "mechanism": "Laplace", "sensitivity": "1 in L1"}
 TRAINING = {
@@ -83,3 +83,53 @@ def test_a_training_claim_as_text_lists_its_fields():
         "vocabulary is public"
     )
     assert str(TrainingClaim(**TRAINING, details="budgets of 2, 4")).endswith("vocabulary is public; budgets of 2, 4")
+
+
+class TestDistance:
+    """Claims per unit of a distance, and per text of some words."""
+
+    @pytest.mark.parametrize(
+        ("changes", "unit"),
+        [
+            ({}, "word"),
+            ({"distance": "euclidean", "unit": "vector"}, "unit of euclidean distance between vectors"),
+            ({"words": 20, "unit": "document"}, "document of 20 words"),
+        ],
+    )
+    def test_the_unit_in_words(self, changes, unit):
+        claim = ReleaseClaim(**{**RELEASE, **changes})
+        assert unit_of(claim_as_json(claim)) == unit
+        text = json.dumps(claim_as_json(claim), allow_nan=False)
+        assert claim_from_json(json.loads(text)) == claim
+
+    def test_claims_without_a_distance_are_written_as_before(self):
+        assert not {"distance", "words"} & claim_as_json(ReleaseClaim(**RELEASE)).keys()
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"distance": "cosine"}, "claim: distance='cosine' is not allowed: one of euclidean, l1, angular, or None"),
+            ({"distance": "l1", "unit": "coordinate"}, "claim: unit='coordinate' is not allowed with a distance"),
+            ({"words": 3}, "claim: words=3 is not allowed: a whole number from 1, with the unit 'document'"),
+            ({"words": 0, "unit": "document"}, "claim: words=0 is not allowed"),
+            ({"words": 3, "unit": "document", "distance": "l1"}, "claim: words=3 is not allowed"),
+        ],
+    )
+    def test_impossible_claims_are_refused(self, changes, message):
+        with pytest.raises(ValueError, match=message):
+            ReleaseClaim(**{**RELEASE, **changes})
+
+    def test_a_text_costs_the_sum_over_its_words(self):
+        claim = ReleaseClaim(**{**RELEASE, "delta": 1e-6, "proved": 2.0}).of_text(10)
+        assert (claim.epsilon, claim.proved, claim.delta, claim.unit, claim.words) == (
+            10,
+            20,
+            pytest.approx(1e-5),
+            "document",
+            10,
+        )
+
+    @pytest.mark.parametrize("changes", [{"unit": "document"}, {"distance": "l1"}])
+    def test_only_claims_about_a_word_add_up(self, changes):
+        with pytest.raises(ValueError, match="does not add up over words; allowed: one word"):
+            ReleaseClaim(**{**RELEASE, **changes}).of_text(2)

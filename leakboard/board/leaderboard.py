@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from leakboard.board.fairness_rows import gap_columns
 from leakboard.board.means import PARTS, grouped, mean
 from leakboard.board.schema import Row, mean_columns
+from leakboard.claims import unit_of
 from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
 from leakboard.metrics.row_match import LEVEL
 from leakboard.pipeline.records import Record
@@ -142,7 +143,7 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
             "epsilon_claimed": claim["epsilon"],
             "epsilon_proved": claim["proved"],
             "delta": claim["delta"],
-            "privacy_unit": claim["unit"],
+            "privacy_unit": unit_of(claim),
             "verdict": _verdict(claim, audit_bounds.beyond_doubt),
             "observations": claim.get("observations", 1),
         }

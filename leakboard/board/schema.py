@@ -382,7 +382,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("delta", "The delta of the three epsilons.", ("leaderboard.csv", "console: claims"), kind="delta"),
     Column(
         "privacy_unit",
-        "The unit in which two neighbouring inputs differ: a word, a document, a user, ...",
+        "The unit in which two neighbouring inputs differ: a word, a document, a user, ...; or the unit of distance "
+        "that epsilon is for.",
         ("leaderboard.csv", "console: claims"),
     ),
     Column(

@@ -10,7 +10,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from leakboard.claims import CLAIM_TYPES
+from leakboard.claims import CLAIM_TYPES, LATER_FIELDS
 from leakboard.errors import plain
 from leakboard.metrics.audits import BOUND, DELTA, contradiction
 from leakboard.metrics.entries import METRICS, SHARES
@@ -56,7 +56,8 @@ def _claim(value: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(about, str) or about not in CLAIM_TYPES:
         raise ValueError(f"about: one of {', '.join(CLAIM_TYPES)}")
     given = numbers({name: entry for name, entry in value.items() if name != "about"}, CLAIM_TYPES[about])
-    if missing := [entry.name for entry in fields(CLAIM_TYPES[about]) if entry.name not in given]:
+    required = [entry.name for entry in fields(CLAIM_TYPES[about]) if entry.name not in LATER_FIELDS]
+    if missing := [name for name in required if name not in given]:
         raise ValueError(f"{missing[0]} is missing")
     for text in (entry for entry in given.values() if isinstance(entry, str)):
         _plain(text)
