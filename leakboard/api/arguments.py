@@ -49,3 +49,13 @@ def require(kind: Any, **arguments: Any) -> None:
                 allowed = first["msg"].removeprefix("Value error, ")
                 raise RequestError(f"{name}: {plain(repr(value), 200)} is not allowed: {allowed}") from None
             raise RequestError(explain(error, name, ())) from None
+
+
+def check(name: str, value: object, good: bool, allowed: str) -> None:
+    """Refuse an argument.
+
+    Raises:
+        RequestError: the value is not good; the message says what is allowed.
+    """
+    if not good:
+        raise RequestError(f"{name}: {value!r} is not allowed: {allowed}")

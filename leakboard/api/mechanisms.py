@@ -7,36 +7,33 @@ among the other rows of a call, which may give it away. A low bound proves nothi
 With delta = 0 the bound holds for any dependence between rows of a call. With delta above 0 the bound of single rows
 assumes that they are independent of each other.
 
-A claim has one epsilon for all neighbours. Claims whose epsilon grows with the distance of the inputs (metric privacy)
-cannot be stated, and are not audited.
+A claim has one epsilon for all neighbours, or one for each unit of a distance of the inputs (metric privacy). Then the
+bound of a pair is divided by its distance.
 """
 
 from __future__ import annotations
 
 import html
-import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leakboard.api.arguments import as_int
+from leakboard.api.arguments import as_int, check
+from leakboard.api.symbols import SYMBOL_BUDGET, SymbolFunction, symbol_pairs
+from leakboard.api.vectors import VectorFunction, accepted, require_own_noise, takes_two, vector_pairs
 from leakboard.errors import RequestError
-from leakboard.mechanism import MechanismDefaults
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from leakboard.api.distances import DistanceName
     from leakboard.privacy.auditing.bound import Finding
     from leakboard.privacy.auditing.curve import TradeOff
-    from leakboard.privacy.auditing.events import Pair
-
-Array = NDArray[Any]
-Release = Callable[[Array, np.random.Generator], Array]
+    from leakboard.privacy.auditing.distances import DistanceFunction
 
 VERDICTS = {
     "violated": "more than the claimed {claimed}: the claim is violated",
@@ -46,10 +43,10 @@ MAX_DIMENSION = 1_000_000
 """Largest width of the vectors: a few of them fit into any memory."""
 MAX_DRAWS = 10**10
 """Most releases of each input that can be asked for: they take hours."""
-TRIED = 64
-"""Rows of the releases that try the function."""
-NOT_FINITE = 1e30
-"""Size of the number that stands for NaN and infinity in releases."""
+BUDGET = 100_000_000
+"""Largest number of coordinates drawn, if ``draws`` and ``budget`` are not given."""
+CALLS = 4_000
+"""Number of calls, if it is not given."""
 FEWEST_CALLS = 100
 """Smallest number of calls that an audit of calls tests."""
 
@@ -59,7 +56,8 @@ class Audit:
     """The result of an audit of a mechanism."""
 
     epsilon_lower: float
-    """Lower bound on epsilon, at ``confidence``; 0 where the event proves nothing.
+    """Lower bound on epsilon, at ``confidence``; 0 where the event proves nothing. With ``metric`` it is for each unit
+    of distance; infinite where inputs at distance 0 have different releases.
 
     With delta above 0 the bound of an event of single rows takes the rows of a call to be independent of each other.
     """
@@ -84,6 +82,10 @@ class Audit:
     delta; None where the first rows or calls refuted the claim and other rows did not."""
     notes: tuple[str, ...] = ()
     """Inputs that could not be tried, with the reason."""
+    metric: str = ""
+    """Name of the distance that epsilon is claimed for each unit of; empty: epsilon is claimed for all neighbours."""
+    distance: float = 1.0
+    """Distance of the two inputs; 1 without ``metric``."""
 
     @property
     def verdict(self) -> Literal["violated", "not refuted"]:
@@ -98,7 +100,9 @@ class Audit:
         verdict = VERDICTS[self.verdict].format(claimed=f"{self.epsilon:.3g}")
         shares = f"{percent(self.first)} of the releases of the one input and {percent(self.second)} of the other's"
         what = f"the event: {self.event}, for the pair: {self.pair}; it holds for {shares}, {self.draws} each"
-        return "\n".join((audited(self.epsilon_lower, self.confidence, verdict), what, *self.notes))
+        apart = (f"these two are {self.distance:.4g} apart",) if self.metric else ()
+        sentence = audited(self.epsilon_lower, self.confidence, verdict, self.metric)
+        return "\n".join((sentence, what, *apart, *self.notes))
 
     def plot(self) -> Figure:
         """Return the trade-off of errors that the claim allows to a test, and the errors that this audit reached."""
@@ -110,7 +114,9 @@ class Audit:
             if bound is None
             else [(f"{100 * bound.joint_confidence:.0f} % confidence", bound.false_positives, bound.false_negatives)]
         )
-        return trade_off((self.epsilon, self.delta), [(self.second, 1 - self.first, self.event)], curves)
+        return trade_off(
+            (self.epsilon * self.distance, self.delta), [(self.second, 1 - self.first, self.event)], curves
+        )
 
     def __repr__(self) -> str:
         return self.summary
@@ -120,91 +126,120 @@ class Audit:
 
 
 def audit(
-    release: Release,
+    release: Callable[[Any, np.random.Generator], Any],
     epsilon: float,
     *,
     delta: float = 0.0,
-    dimension: int,
+    dimension: int | None = None,
+    inputs: Sequence[Any] | None = None,
+    distance: DistanceName | DistanceFunction | None = None,
     pairs: Sequence[tuple[Any, Any]] | None = None,
     domain: Literal["cube", "any"] = "cube",
     draws: int | None = None,
-    budget: int = 100_000_000,
-    calls: int = 4000,
+    budget: int | None = None,
+    calls: int | None = None,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Audit:
     """Return a lower bound on the epsilon of a mechanism, from releasing neighbouring inputs many times.
 
-    All neighbours have the same claimed epsilon. A claim of metric privacy, whose epsilon grows with the distance of
-    the inputs, would be called violated even if it is true.
-
     Args:
         release: maps vectors, float64 (n, d), and a NumPy generator to their releases, (n, d). The claim is about one
             row, the other rows of its call and all other calls being public: rows that share their noise, and seeds
             that serve two calls, break it.
-        epsilon: claimed for one release.
+        epsilon: claimed for one release; with ``distance`` for each unit of it.
         delta: claimed for one release. Above 0 the bound of single rows takes the rows of a call to be
             independent of each other: noise that they share can raise false alarms. At 0 it does not.
-        dimension: width d of the vectors.
+        dimension: width d of the vectors; None with ``inputs``.
+        inputs: of a mechanism whose outputs are words, texts, sets or other hashable objects: a list of pairs of
+            neighbours by the claim, or a list of inputs, of which any two are neighbours. Then ``release`` maps a list
+            of inputs and a NumPy generator to a list with an output for each input. Events are about the frequencies
+            of outputs and of their parts: words of a text, members of a set or tuple. None with ``dimension``.
+        distance: of two inputs, if the claim is metric privacy: P(E | x) <= exp(epsilon d(x, x')) P(E | x') + delta for
+            any x and x'. ``euclidean``, ``l1``, ``angular`` (radians), ``words`` (in how many words two texts differ),
+            or a function of two inputs. Vectors are tried at several distances; for ``angular`` they have length 1.
+            None: epsilon is claimed for all neighbours.
         pairs: neighbouring vectors, (d,) each, by the claim. None: corners and inner points of the unit cube, for a
             mechanism that claims epsilon for any two vectors with coordinates in [0, 1].
         domain: ``any`` where the mechanism claims epsilon for any vectors, since it clips them. Then vectors outside
             the cube are tried, too, with NaN and infinity. An error that it raises for them is noted, and is no leak.
-            NaN and infinity in a release count as 1e30. With ``pairs`` only ``cube`` is allowed.
+            NaN and infinity in a release count as 1e30. With ``pairs`` or ``distance`` only ``cube`` is allowed.
         draws: releases of either input: half to choose an event on, half to test it. Single rows prove no more than
             about ln(draws / 6.4), at 95 % confidence and delta 0: to refute a claim of 10 takes at least 142,000. None:
             rounds, each larger than all before, until the claim is refuted or ``budget`` is spent.
         budget: numbers that are drawn at most where ``draws`` is None, all coordinates of all releases; statistics are
-            learned from further ones.
+            learned from further ones. None: 100,000,000 numbers, or 2,000,000 outputs.
         calls: calls of four rows that test one row among the others, with a fifth of the error, where single rows do
             not refute the claim; 4,000 prove no more than 6.3 at 95 % confidence and delta 0. As many again for each
             pair choose the statistic: by default ``release`` is called 16,000 times (8,000 in one dimension). 0: none.
+            None: 4,000 with ``dimension``, and 0 with ``inputs``, where no other number is allowed.
         confidence: of the bound.
         seed: of the noise.
 
     Raises:
-        RequestError: an argument is wrong; the release is not a finite array of numbers (n, d); or delta is above
-            0 and all rows of a call get the same noise.
+        RequestError: an argument is wrong; a distance is not a finite number from 0; the release is not a finite array
+            of numbers (n, d), or not one hashable object for each input; or delta is above 0 and all rows of a call get
+            the same noise.
     """
+    from leakboard.api.distances import claimed_distance
     from leakboard.privacy.auditing import audit as auditing
-    from leakboard.privacy.auditing.events import corners, interior, outside
     from leakboard.privacy.auditing.first_rows import FIRST_ROWS_ERROR, audit_first_rows
 
-    _check("release", release, _takes_two(release), "a function of vectors and a generator")
+    check(
+        "release",
+        release,
+        takes_two(release),
+        f"a function of {'vectors' if inputs is None else 'inputs'} and a generator",
+    )
     dimension, draws, budget, calls, seed = map(as_int, (dimension, draws, budget, calls, seed))
     for name, value in {"epsilon": epsilon, "delta": delta, "confidence": confidence}.items():
-        _check(name, value, isinstance(value, Real) and not isinstance(value, bool), "a number")
+        check(name, value, isinstance(value, Real) and not isinstance(value, bool), "a number")
     epsilon, delta, confidence = float(epsilon), float(delta), float(confidence)
-    _check("seed", seed, type(seed) is int and seed >= 0, "a whole number from 0")
-    _check("epsilon", epsilon, 0 <= epsilon < math.inf, "a number from 0, not infinite")
-    _check("delta", delta, 0 <= delta < 1, "a number from 0, below 1")
-    good = type(dimension) is int and 1 <= dimension <= MAX_DIMENSION
-    _check("dimension", dimension, good, f"a whole number from 1 to {MAX_DIMENSION:,}")
-    _check("confidence", confidence, 0.5 <= confidence < 1, "a number from 0.5, below 1")
-    _check("domain", domain, domain in ("cube", "any"), "'cube' or 'any'")
-    _check("domain", domain, pairs is None or domain == "cube", "'cube', since pairs are given")
-    neighbours = corners(dimension) if pairs is None else _pairs(pairs, dimension)
+    check("seed", seed, type(seed) is int and seed >= 0, "a whole number from 0")
+    check("epsilon", epsilon, 0 <= epsilon < math.inf, "a number from 0, not infinite")
+    check("delta", delta, 0 <= delta < 1, "a number from 0, below 1")
+    check("confidence", confidence, 0.5 <= confidence < 1, "a number from 0.5, below 1")
+    check("domain", domain, domain in ("cube", "any"), "'cube' or 'any'")
+    metric = claimed_distance(distance, of_texts=inputs is not None)
     rng = np.random.default_rng(seed)
-    more_pairs = interior(dimension, rng) if pairs is None else []
-    count = len(neighbours) + len(more_pairs) + (len(outside(dimension)) if domain == "any" else 0)
+    mechanism: VectorFunction | SymbolFunction
+    if inputs is None:
+        good = type(dimension) is int and 1 <= dimension <= MAX_DIMENSION
+        check("dimension", dimension, good, f"a whole number from 1 to {MAX_DIMENSION:,}")
+        check("domain", domain, pairs is None or domain == "cube", "'cube', since pairs are given")
+        check("domain", domain, distance is None or domain == "cube", "'cube', since a distance is given")
+        neighbours, more_pairs, unusual = vector_pairs(pairs, domain, dimension, epsilon, metric, rng)
+        mechanism, width = VectorFunction(release, epsilon, delta, domain == "any"), dimension
+        budget, calls = BUDGET if budget is None else budget, CALLS if calls is None else calls
+    else:
+        for argument, given in {"dimension": dimension, "pairs": pairs}.items():
+            check(argument, given, given is None, "None, since inputs are given")
+        check("domain", domain, domain == "cube", "'cube', since inputs are given")
+        check("calls", calls, calls in (None, 0), "0, since inputs are given")
+        neighbours, more_pairs, unusual = symbol_pairs(inputs, metric), [], []
+        mechanism, width = SymbolFunction(release, epsilon, delta), 1
+        budget, calls = SYMBOL_BUDGET if budget is None else budget, 0
+    count = len(neighbours) + len(more_pairs) + len(unusual)
     fewest = 100 * count
     good = draws is None or (type(draws) is int and fewest <= draws <= MAX_DRAWS)
     allowed = f"a whole number from {fewest} for {count} pairs to {MAX_DRAWS:,}, or None for what the budget allows"
-    _check("draws", draws, good, allowed)
-    least = 2 * dimension * fewest
+    check("draws", draws, good, allowed)
+    least = 2 * width * fewest
     good = type(budget) is int and budget >= least
-    _check("budget", budget, good, f"a whole number from {least} on, for {count} pairs in {dimension} dimensions")
+    allowed = f"a whole number from {least} on, for {count} pairs"
+    check("budget", budget, good, allowed if inputs is not None else f"{allowed} in {width} dimensions")
     good = type(calls) is int and (calls == 0 or calls >= FEWEST_CALLS)
-    _check("calls", calls, good, f"a whole number from {FEWEST_CALLS}, or 0 for none")
-    mechanism = _Function(release, epsilon, delta, domain == "any")
-    first_error, notes = FIRST_ROWS_ERROR * (1 - confidence), list[str]()
+    check("calls", calls, good, f"a whole number from {FEWEST_CALLS}, or 0 for none")
+    first_rows, first_error, notes = None, 0.0, list[str]()
     try:
-        # no release may come before the first rows
-        first_rows = audit_first_rows(mechanism, neighbours[0], rng, first_error)
-        _require_own_noise(mechanism, neighbours[0].first, rng)
-        if domain == "any":
-            accepted, notes = _accepted(mechanism, outside(dimension), rng)
-            more_pairs += accepted
+        if inputs is None:
+            # no release may come before the first rows
+            first_error = FIRST_ROWS_ERROR * (1 - confidence)
+            first_rows = audit_first_rows(mechanism, neighbours[0], rng, first_error)
+        require_own_noise(mechanism, neighbours[0].first, rng)
+        if unusual:
+            usable, notes = accepted(mechanism, unusual, rng)
+            more_pairs += usable
         result = auditing.audit(
             mechanism,
             neighbours,
@@ -212,108 +247,15 @@ def audit(
             draws,
             confidence,
             budget=budget,
-            calls=0 if first_rows.epsilon > epsilon else calls,
+            calls=0 if first_rows and first_rows.epsilon > epsilon else calls,
             spent=first_error,
             more_pairs=more_pairs,
         )
     except ValueError as error:
         raise RequestError(f"release: {error}") from None
-    by_first_rows = first_rows.epsilon > epsilon >= result.epsilon
-    bound: Finding = first_rows if by_first_rows else result
+    by_first_rows = first_rows is not None and first_rows.epsilon > epsilon >= result.epsilon
+    bound: Finding = first_rows if first_rows is not None and by_first_rows else result
     curve = None if by_first_rows else result.trade_off
     event = bound.pair, bound.event, bound.first_rate, bound.second_rate, bound.draws
-    return Audit(bound.epsilon, epsilon, delta, confidence, *event, curve, tuple(notes))
-
-
-@dataclass(frozen=True)
-class _Function(MechanismDefaults):
-    """A function with its claim, as audits need it."""
-
-    function: Release
-    epsilon: float
-    delta: float
-    accepts_any: bool
-    """Whether the inputs may be any numbers; then NaN and infinity in releases become numbers."""
-
-    def release(self, values: Array, generator: np.random.Generator) -> Array:
-        """Release a copy of every row, float64 (n, d), since a function may write into its argument."""
-        with np.errstate(all="ignore" if self.accepts_any else None):
-            given = self.function(np.array(values, np.float64), generator)
-        released = np.asarray(given)
-        is_masked = isinstance(given, np.ma.MaskedArray)
-        if released.shape != values.shape or released.dtype.kind not in "fiub" or is_masked:
-            shown = f"{'masked ' if is_masked else ''}{released.dtype} of shape {released.shape}"
-            raise ValueError(f"it gives {shown} for vectors of shape {values.shape}; allowed: numbers of that shape")
-        numbers = released.astype(np.float64)
-        if released.dtype.kind in "iu" and (numbers.astype(released.dtype) != released).any():
-            raise ValueError("it gives whole numbers beyond 2^53, whose last digits an audit would lose")
-        if self.accepts_any:  # a function of a release is as private as the release
-            numbers = np.nan_to_num(numbers, nan=NOT_FINITE, posinf=NOT_FINITE, neginf=-NOT_FINITE)
-        return numbers
-
-    def vector_of(self, values: Array) -> Array | None:
-        """Return the input itself; None if it is not finite, since audits compute with it."""
-        return values if np.isfinite(values).all() else None
-
-
-def _takes_two(release: object) -> bool:
-    """Return whether an object can be called with two arguments, as far as Python can tell without calling it."""
-    if not callable(release):
-        return False
-    try:
-        inspect.signature(release).bind(None, None)
-    except TypeError:
-        return False
-    except ValueError:  # of some functions in C
-        return True
-    return True
-
-
-def _require_own_noise(mechanism: _Function, values: Array, rng: np.random.Generator) -> None:
-    """Refuse a function that shares noise within a call, with delta above 0."""
-    first, second = (mechanism.release(np.tile(values, (TRIED, 1)), rng) for _ in range(2))
-    is_shared = all((released == released[0]).all() for released in (first, second))
-    if mechanism.delta > 0 and is_shared and not np.array_equal(first[0], second[0]):
-        shown = "all rows of a call get the same noise, and delta is above 0; draw it with the shape of the vectors"
-        raise RequestError(f"release: {shown}, or audit the claim with delta 0")
-
-
-def _accepted(mechanism: _Function, pairs: Sequence[Pair], rng: np.random.Generator) -> tuple[list[Pair], list[str]]:
-    """Return the pairs whose inputs a function accepts, and a note for each of the others."""
-    accepted, notes = [], []
-    for pair in pairs:
-        try:
-            for values in pair.inputs:
-                mechanism.release(np.tile(values, (TRIED, 1)), rng)
-        except Exception as error:  # a function may refuse such inputs in any way
-            notes.append(f"not tried, since the function refuses it: {pair.name} ({type(error).__name__}: {error})")
-        else:
-            accepted.append(pair)
-    return accepted, notes
-
-
-def _pairs(pairs: Sequence[tuple[Any, Any]], dimension: int) -> list[Pair]:
-    from leakboard.privacy.auditing.events import Pair
-
-    allowed, result = f"two vectors of {dimension} finite numbers", []
-    _check("pairs", pairs, isinstance(pairs, Iterable), f"pairs, of {allowed} each")
-    for number, pair in enumerate(pairs):
-        try:
-            vectors = [np.asarray(vector, np.float64) for vector in pair]
-        except (TypeError, ValueError):
-            shown = " ".join(repr(pair).split())
-            raise RequestError(f"pairs[{number}]: {shown} is not allowed: {allowed}") from None
-        has_shape = len(vectors) == 2 and all(vector.shape == (dimension,) for vector in vectors)
-        shapes = " and ".join(str(vector.shape) for vector in vectors)
-        _check(f"pairs[{number}]", f"shape {shapes}", has_shape, allowed)
-        _check(f"pairs[{number}]", [vector.tolist() for vector in vectors], bool(np.isfinite(vectors).all()), allowed)
-        differ = not np.array_equal(vectors[0], vectors[1])
-        _check(f"pairs[{number}]", [vector.tolist() for vector in vectors], differ, f"{allowed} that differ")
-        result.append(Pair(f"pair {number}", *vectors))
-    _check("pairs", pairs, bool(result), "at least one, or None for corners of the unit cube")
-    return result
-
-
-def _check(name: str, value: object, good: bool, allowed: str) -> None:
-    if not good:
-        raise RequestError(f"{name}: {value!r} is not allowed: {allowed}")
+    name = "" if metric is None else metric.name
+    return Audit(bound.epsilon, epsilon, delta, confidence, *event, curve, tuple(notes), name, bound.distance)

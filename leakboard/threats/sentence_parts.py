@@ -83,9 +83,10 @@ def secrets_of(row: Mapping[str, Any]) -> str:
     return row.get("secret") or ", ".join(names) + (" (on average)" if len(names) > 1 else "")
 
 
-def audited(epsilon: float, confidence: float, verdict: str) -> str:
-    """Return the sentence about a lower bound on epsilon."""
-    return f"epsilon is at least {rounded_down(epsilon)} ({100 * confidence:.0f} % confidence), {verdict}"
+def audited(epsilon: float, confidence: float, verdict: str, per: str = "") -> str:
+    """Return the sentence about a lower bound on epsilon, for each unit of a distance if ``per`` names one."""
+    unit = f" for each unit of {per}" if per else ""
+    return f"epsilon{unit} is at least {rounded_down(epsilon)} ({100 * confidence:.4g} % confidence), {verdict}"
 
 
 def audit_sentence(row: Mapping[str, Any]) -> str:

@@ -10,6 +10,9 @@ after any round.
 The audits of the first rows (`leakboard.privacy.auditing.first_rows`) and of whole calls
 (`leakboard.privacy.auditing.calls`) have shares of the error, set aside before any draw.
 
+If epsilon is claimed for each unit of a distance (metric privacy), the bound of a pair is divided by its distance. This
+takes no further share of the error, since each round tests one event of one pair.
+
 With delta = 0, rows of a call may depend on each other. With delta above 0, the bound of single rows assumes
 independent rows. The trade-off curve always assumes independent rows.
 """
@@ -54,7 +57,8 @@ class AuditResult(Finding):
     confidence: float
     """Probability that the bound on epsilon holds."""
     trade_off: TradeOff | None = None
-    """Trade-off curve, with mu and Renyi divergences; None if calls refuted the claim and single rows did not.
+    """Trade-off curve, with mu and Renyi divergences; None if calls refuted the claim and single rows did not, or if
+    the curve is of a pair at another distance than the bound.
 
     The curve and the bound on epsilon each hold with ``confidence``; that both hold is less certain. The curve assumes
     independent rows.
@@ -100,13 +104,15 @@ def audit(
     calls_error = CALLS_ERROR * error if calls else 0.0
     sizes = rounds(draws_per_input, budget, len(pairs[0].first) if pairs else 1)
     rows_error = error - calls_error - spent
-    best, curve = _audit_rows(mechanism, pairs, more_pairs, generator, sizes, rows_error, error, digits)
+    best, curve, curve_distance = _audit_rows(mechanism, pairs, more_pairs, generator, sizes, rows_error, error, digits)
     trade_off: TradeOff | None = replace(curve, joint_confidence=confidence)
     if calls and best.epsilon <= mechanism.epsilon:
         of_calls = audit_calls(mechanism, pairs, generator, calls, calls_error, digits)
         if of_calls.epsilon > best.epsilon:
             best = of_calls
             trade_off = trade_off if best.epsilon <= mechanism.epsilon else None
+    if curve_distance != best.distance:
+        trade_off = None
     return AuditResult(**vars(best), confidence=confidence, trade_off=trade_off)
 
 
@@ -136,8 +142,8 @@ def _audit_rows(
     error: float,
     curve_error: float,
     digits: int | None,
-) -> tuple[Finding, TradeOff]:
-    """Return the largest bound of all rounds, and the trade-off curve of the last round that ran."""
+) -> tuple[Finding, TradeOff, float]:
+    """Return the largest bound of all rounds, the trade-off curve of the last round that ran, and its distance."""
     errors, delta = _errors(len(sizes) - 1, error), mechanism.delta
     # the draws decide which round is the last, so the curve of each round has a share of the error
     curve_errors = _errors(len(sizes) - 1, curve_error)
@@ -158,18 +164,19 @@ def _audit_rows(
     # choice and scores are those of the last round
     first_scores, second_scores = map(choice.threshold.turned, choice.ordered(scores))
     curve = choice.thresholded.bound(first_scores, second_scores, curve_errors[number - 1])
-    return max(findings, key=lambda finding: finding.epsilon), curve
+    return max(findings, key=lambda finding: finding.epsilon), curve, choice.candidate.pair.distance
 
 
 def _bound_of_event(choice: Choice, scores: tuple[Array, Array], delta: float, error: float) -> Finding:
     counts, rows = choice.counts(scores)
     event = choice.event
     return Finding(
-        epsilon=bound_from_counts(*counts, rows, delta, error),
+        epsilon=event.pair.per_unit(bound_from_counts(*counts, rows, delta, error)),
         pair=event.pair.name,
         score_name=event.score_name,
         event=event.description,
         first_rate=counts[0] / max(1, rows[0]),
         second_rate=counts[1] / max(1, rows[1]),
         draws=sum(rows) // 2,
+        distance=event.pair.distance,
     )

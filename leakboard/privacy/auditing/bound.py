@@ -33,7 +33,7 @@ class Finding:
     """The event that tells the inputs apart best, and the bound that it proves."""
 
     epsilon: float
-    """Lower bound; 0 if the event proves nothing."""
+    """Lower bound, for each unit of distance if the claim has one; 0 if the event proves nothing."""
     pair: str
     score_name: str
     event: str
@@ -43,6 +43,8 @@ class Finding:
     """Share of the second input's releases in the event; for calls, the share guessed to be the first input."""
     draws: int
     """Approximate number of tested releases (or calls) of each input."""
+    distance: float
+    """Distance of the pair (`leakboard.privacy.auditing.events.Pair`)."""
 
 
 def bound_from_counts(

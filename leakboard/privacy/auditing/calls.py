@@ -157,13 +157,14 @@ def run_statistic(
     first_rate, second_rate = (float(guessed_first[side].mean()) if side.any() else 0.0 for side in (coins, ~coins))
     guesses = f"{bound.right} of {bound.guesses} guesses right, in {count} calls"
     return Finding(
-        epsilon=bound.epsilon,
+        epsilon=statistic.pair.per_unit(bound.epsilon),
         pair=f"{statistic.pair.name} (one row of {ROWS} in a call; the other rows are the first input)",
         score_name=statistic.name,
         event=f"first input guessed by {statistic.name} ({guesses})",
         first_rate=first_rate,
         second_rate=second_rate,
         draws=count // 2,
+        distance=statistic.pair.distance,
     )
 
 
@@ -191,7 +192,7 @@ def choose_statistic(
         for name, function in _statistics(*learned).items():
             statistic = CallsStatistic(pair, name, function, digits)
             result = largest_bound(statistic.score(calls_to_choose), coins, bound)
-            candidates.append((result.epsilon, result.right / result.guesses, statistic))
+            candidates.append((pair.per_unit(result.epsilon), result.right / result.guesses, statistic))
     return max(candidates, key=lambda entry: entry[:2])[2]
 
 

@@ -16,6 +16,7 @@ from leakboard.privacy.auditing.bound import bound_from_counts
 from leakboard.privacy.auditing.curve import ThresholdedScore, curve_thresholds
 from leakboard.privacy.auditing.events import Array, Event, Pair, Score, Threshold
 from leakboard.privacy.auditing.scores import DIGITS, scores_of
+from leakboard.privacy.auditing.symbols import symbol_scores
 from leakboard.privacy.auditing.thresholds import LEAST_REPEATS, best_thresholds
 from leakboard.privacy.auditing.trials import coin_flip_releases, count_event, scores_by_input
 
@@ -85,6 +86,11 @@ class Choice:
     """Whether the inputs of the candidate were exchanged."""
 
     @property
+    def promise(self) -> float:
+        """The promised bound, for each unit of distance if the claim has one."""
+        return self.candidate.pair.per_unit(self.threshold.promise)
+
+    @property
     def event(self) -> Event:
         """The event."""
         return Event(self.candidate.pair, self.candidate.score_name, self.candidate.score, self.threshold)
@@ -152,7 +158,8 @@ def choose_event(
         index, choice = best_choice(candidates, size // len(pairs_of(candidates)), mechanism.delta, error)
         fresh = draw_scores(candidates, mechanism, size, generator)
         counts, rows = choice.counts(fresh[index])
-        if certain_error and bound_from_counts(*counts, rows, mechanism.delta, certain_error) > mechanism.epsilon:
+        bound = bound_from_counts(*counts, rows, mechanism.delta, certain_error) if certain_error else 0.0
+        if choice.event.pair.per_unit(bound) > mechanism.epsilon:
             return ChosenEvent(choice.event, choice.thresholded, size, is_certain=True)
         candidates = [c.with_scores(*scores) for c, scores in zip(candidates, fresh, strict=True)]
     _, choice = best_choice(candidates, sizes[-1], mechanism.delta, error)
@@ -218,7 +225,7 @@ def choose_candidates(
 def best_choice(candidates: Sequence[Candidate], fresh: int, delta: float, error: float) -> tuple[int, Choice]:
     """Return the event with the largest promise on ``fresh`` releases of each input, and its candidate's index."""
     choices = [candidate.choice(fresh, delta, error) for candidate in candidates]
-    index = int(np.argmax([choice.threshold.promise for choice in choices]))
+    index = int(np.argmax([choice.promise for choice in choices]))
     return index, choices[index]
 
 
@@ -244,7 +251,7 @@ def bound_on_fresh_draws(
 ) -> float:
     """Return the bound that an event proves on ``draws_per_input`` fresh releases of each input."""
     counts, rows = count_event(mechanism.release, event.pair.inputs, event.holds, 2 * draws_per_input, generator)
-    return bound_from_counts(*counts, rows, mechanism.delta, error)
+    return event.pair.per_unit(bound_from_counts(*counts, rows, mechanism.delta, error))
 
 
 def _candidates_of_pair(
@@ -261,11 +268,14 @@ def _candidates_of_pair(
     first_releases, second_releases = (
         np.concatenate([outputs[coins == is_first] for outputs, coins in chunks]) for is_first in (True, False)
     )
-    scores, points = scores_of(mechanism, pair, first_releases, second_releases, digits, learned=learned)
+    if first_releases.dtype == object:
+        scores, points = symbol_scores(pair.first[0], pair.second[0], first_releases, second_releases)
+    else:
+        scores, points = scores_of(mechanism, pair, first_releases, second_releases, digits, learned=learned)
     values = scores_by_input(mechanism.release, pair.inputs, scores | points, 2 * draws_per_input, generator)
     return [Candidate(pair, name, score, name in points, *values[name]) for name, score in (scores | points).items()]
 
 
 def _sorted(candidates: list[Candidate], delta: float, fresh: int, error: float) -> list[Candidate]:
-    promises = [candidate.choice(fresh, delta, error).threshold.promise for candidate in candidates]
+    promises = [candidate.choice(fresh, delta, error).promise for candidate in candidates]
     return [candidates[i] for i in np.argsort(-np.array(promises), kind="stable")]

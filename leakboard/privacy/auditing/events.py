@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,16 +12,18 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Score = Callable[[Array], Array]
-"""Maps n releases, (n, d), to n numbers, float64 (n,), or to n truth values, bool (n,)."""
+"""Maps n releases, (n, d), or objects, (n, 1), to n numbers, float64 (n,), or to n truth values, bool (n,)."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two inputs that are neighbours by the claim: vectors, float (d,), or one text each, object (1,)."""
+    """Two inputs that are neighbours by the claim: vectors, float (d,), or a text or other object each, object (1,)."""
 
     name: str
     first: Array
     second: Array
+    distance: float = 1.0
+    """Distance of the inputs, at least 0, if epsilon is claimed for each unit of a distance; else 1."""
 
     @property
     def inputs(self) -> tuple[Array, Array]:
@@ -29,7 +32,17 @@ class Pair:
 
     def swapped(self) -> Pair:
         """Return the pair with first and second exchanged."""
-        return Pair(f"{self.name}, swapped", self.second, self.first)
+        return Pair(f"{self.name}, swapped", self.second, self.first, self.distance)
+
+    def per_unit(self, bound: float) -> float:
+        """Return the lower bound on epsilon for each unit of distance that follows from a bound for this pair.
+
+        Two inputs at distance d are private with d epsilon, so a bound b for them proves epsilon >= b / d. At distance
+        0 their releases have the same law. So a bound above 0 exceeds every epsilon.
+        """
+        if bound <= 0:
+            return bound
+        return bound / self.distance if self.distance else math.inf
 
 
 Side = Literal[">=", "<", "=="]
@@ -59,6 +72,18 @@ class Threshold:
 
 
 @dataclass(frozen=True)
+class DescribedScore:
+    """A score with words of its own for its events."""
+
+    function: Score
+    describe: Callable[[Threshold], str]
+
+    def __call__(self, outputs: Array) -> Array:
+        """Return the scores of releases, float64 (n,)."""
+        return self.function(outputs)
+
+
+@dataclass(frozen=True)
 class Event:
     """A pair, a named score and a threshold."""
 
@@ -74,6 +99,8 @@ class Event:
     @property
     def description(self) -> str:
         """The event in words."""
+        if isinstance(self.score, DescribedScore):
+            return self.score.describe(self.threshold)
         return f"{self.score_name} {self.threshold.side} {self.threshold.value:.6g}"
 
 

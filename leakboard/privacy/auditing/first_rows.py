@@ -52,13 +52,14 @@ def audit_first_rows(mechanism: Mechanism, pair: Pair, generator: np.random.Gene
         rates = (float(guesses[side].mean()) if side.any() else 0.0 for side in (truth, ~truth))
         findings.append(
             Finding(
-                epsilon=one_run_bound(count, count, right, mechanism.delta, error / len(counts)),
+                epsilon=pair.per_unit(one_run_bound(count, count, right, mechanism.delta, error / len(counts))),
                 pair=f"{pair.name} (the first {count} rows that the mechanism released)",
                 score_name="nearer input",
                 event=f"first input guessed where it is nearer ({right} of {count} guesses right)",
                 first_rate=next(rates),
                 second_rate=next(rates),
                 draws=count // 2,
+                distance=pair.distance,
             )
         )
     return max(findings, key=lambda finding: finding.epsilon)

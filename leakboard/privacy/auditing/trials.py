@@ -128,11 +128,13 @@ def releases(release: Release, values: Array, draws: int, generator: np.random.G
 
 
 def finite(outputs: Array) -> Array:
-    """Check releases and return them unchanged.
+    """Check releases and return them unchanged; objects are not checked.
 
     Raises:
         ValueError: a release contains NaN, infinity, or a number beyond `LARGEST_NUMBER`.
     """
+    if outputs.dtype == object:
+        return outputs
     if not np.isfinite(outputs).all():
         raise ValueError("the mechanism released NaN or infinity")
     if (largest := float(np.abs(outputs).max(initial=0))) > LARGEST_NUMBER:
