@@ -10,7 +10,8 @@ The audit runs the mechanism, and returns one or two numbers:
 
 The claim's unit decides the neighbours. They are corners and inner points of the cube that contains the mechanism's
 input, and sentences of the corpus with one word replaced. The audit uses the pairs of sentences whose vectors are
-farthest apart.
+farthest apart. If epsilon is claimed for each unit of a distance, the pairs are near and far, and the bound of a pair
+is divided by its distance (`leakboard.privacy.auditing.distances`).
 
 If the draws that choose an event already refute the claim beyond doubt, the choice ends. The test is then smaller, and
 so is its bound.
@@ -36,6 +37,7 @@ from leakboard.metrics.audits import ERROR, verdict_error
 from leakboard.privacy.auditing.audit import BUDGET, rounds
 from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_statistic, run_statistic
 from leakboard.privacy.auditing.choosing import MIN_DRAWS, ChosenEvent, bound_on_fresh_draws, choose_event
+from leakboard.privacy.auditing.distances import DISTANCES, pairs_at_distances
 from leakboard.privacy.auditing.events import Pair, corners, interior, normalised_corners, normalised_interior
 from leakboard.privacy.auditing.point_estimate import published_repeats
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack
@@ -109,10 +111,14 @@ class DpAudit(ReleaseAudit):
         """
         rng = np.random.default_rng(seed)
         mechanism, claim = view.mechanism, view.claim
-        neighbours = PAIRS[claim.unit](mechanism.dimension, np.float32)
-        inner = INNER_PAIRS[claim.unit](mechanism.dimension, rng, np.float32)
+        if claim.distance:
+            distance = DISTANCES[claim.distance]
+            neighbours, inner = pairs_at_distances(mechanism.dimension, claim.epsilon, distance, rng, np.float32)
+        else:
+            neighbours = PAIRS[claim.unit](mechanism.dimension, np.float32)
+            inner = INNER_PAIRS[claim.unit](mechanism.dimension, rng, np.float32)
         with_corners = self.pairs != "sentences"
-        with_sentences = self.pairs != "corners" and claim.unit in ("word", "document")
+        with_sentences = self.pairs != "corners" and claim.unit in ("word", "document") and _can_compare(view)
         self._check_budget(
             mechanism.dimension, max(with_corners * len(neighbours + inner), with_sentences * self.worst)
         )
@@ -156,22 +162,36 @@ class DpAudit(ReleaseAudit):
     def _choose_sentences(self, view: ReleasesView, rng: np.random.Generator) -> ChosenEvent:
         """Choose the best event of the worst neighbouring sentences.
 
-        If the vector of a text is random, the distances are not known, and the first pair is taken.
+        If the vector of a text is random, the distances are not known, and the first pair is taken. If epsilon is
+        claimed for each unit of a distance, the pairs are from the nearest to the farthest.
         """
         texts, mechanism = list(view.auxiliary.texts("train")), _TextMechanism(view)
         log_progress(f"searching {self.sentences} neighbouring sentences")
         pairs = _neighbours(texts, self.sentences, rng)
         vectors = mechanism.vectors([text for pair in pairs for text in pair])
+        name, distances = "sentences that differ in one word", np.ones(len(pairs))
         if vectors is None:
-            worst, draws = pairs[:1], RANDOM_SENTENCE_DRAWS
+            worst, draws = np.arange(1), RANDOM_SENTENCE_DRAWS
+        elif view.claim.distance:
+            of_two = DISTANCES[view.claim.distance]
+            distances = np.array([of_two(*two) for two in zip(vectors[::2], vectors[1::2], strict=True)])
+            apart = np.argsort(distances, kind="stable")[np.count_nonzero(distances == 0) :]
+            if not len(apart):
+                raise RequestError("dp_audit: pairs: no two neighbouring sentences have different vectors; use corners")
+            worst, draws = apart[np.linspace(0, len(apart) - 1, self.worst).astype(int)], SENTENCE_DRAWS
         else:
             order = np.argsort(-np.abs(vectors[::2] - vectors[1::2]).sum(1), kind="stable")
-            worst, draws = [pairs[i] for i in order[: self.worst]], SENTENCE_DRAWS
-        name = "sentences that differ in one word"
-        candidates = [Pair(name, *(np.array([text], object) for text in pair)) for pair in worst]
+            worst, draws = order[: self.worst], SENTENCE_DRAWS
+        inputs = [tuple(np.array([text], object) for text in pair) for pair in pairs]
+        candidates = [Pair(name, inputs[i][0], inputs[i][1], float(distances[i])) for i in worst]
         dimension = view.mechanism.dimension
         sizes = rounds(min(draws, self.budget // (2 * dimension)), self.budget, dimension)
         return choose_event(mechanism, candidates, rng, sizes, ERROR)
+
+
+def _can_compare(view: ReleasesView) -> bool:
+    """Return whether sentences can be audited: random vectors have no distance, if the claim needs one."""
+    return view.claim.distance is None or view.oracle.inputs(view.auxiliary.texts("train").take([0])) is not None
 
 
 def _confirm(view: ReleasesView, chosen: ChosenEvent, rng: np.random.Generator) -> float:

@@ -17,6 +17,8 @@ ReleaseUnit = Literal["word", "document", "vector", "coordinate"]
 Distance = Literal["euclidean", "l1", "angular"]
 """Distances of inputs for metric privacy; ``angular`` is the angle of two vectors (radians)."""
 TRAINING_UNITS, RELEASE_UNITS, DISTANCE_NAMES = map(get_args, (TrainingUnit, ReleaseUnit, Distance))
+PER_DISTANCE = "unit of "
+"""How the unit of a claim begins in words if epsilon is for each unit of a distance."""
 LATER_FIELDS = ("distance", "words")
 """Fields that claims of earlier versions lack. At their defaults, JSON leaves them out."""
 
@@ -156,7 +158,7 @@ def unit_of(claim: Mapping[str, Any]) -> str:
     """
     unit = str(claim["unit"])
     if distance := claim.get("distance"):
-        return f"unit of {distance} distance between {unit}s"
+        return f"{PER_DISTANCE}{distance} distance between {unit}s"
     return f"{unit} of {words} words" if (words := claim.get("words")) else unit
 
 

@@ -39,7 +39,7 @@ class Mechanism(Protocol):
 
     @property
     def epsilon(self) -> float:
-        """Epsilon that is claimed for one release, with ``delta``."""
+        """Epsilon that is claimed for one release, with ``delta``; for each unit of distance if the claim has one."""
 
     @property
     def delta(self) -> float:

@@ -14,6 +14,7 @@ from leakboard.mechanism import ReleaseMechanism
 from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.bound import bound_from_counts
 from leakboard.privacy.auditing.curve import TradeOff
+from leakboard.privacy.auditing.events import per_unit
 from leakboard.privacy.auditing.guesses import SHARES, audit_scores
 from leakboard.privacy.auditing.one_run_curve import best_one_run_bound
 from leakboard.privacy.auditing.point_estimate import estimate_loss
@@ -27,6 +28,8 @@ number of rows of the first input; the ``n`` of `FALSE_POSITIVES` is that of the
 """
 CANARIES, GUESSES, RIGHT, TRIED, GROUP = "canaries", "canary_guesses", "canary_right", "canary_tried", "canary_group"
 """Names of the metrics from which the bound of one training run is computed again."""
+DISTANCE = "audit_distance"
+"""Distance of the audited inputs, if epsilon is claimed for each unit of it: all bounds are divided by it."""
 LARGEST_BOUND = "audit_largest_bound"
 """The bound if 90 % of the canaries were guessed, all rightly: so few canaries refute no larger claim."""
 PLUG_IN = "plug_in_loss"
@@ -46,7 +49,9 @@ ERROR = 0.05
 """Probability that the bound of a victim, from all of its audits together, is wrong."""
 
 
-def bound_metrics(true_positives: int, false_positives: int, tosses: tuple[int, int], delta: float) -> list[Metric]:
+def bound_metrics(
+    true_positives: int, false_positives: int, tosses: tuple[int, int], delta: float, distance: float | None = None
+) -> list[Metric]:
     """Return the bound on epsilon that the frequencies of an event prove, with its counts.
 
     Args:
@@ -54,15 +59,21 @@ def bound_metrics(true_positives: int, false_positives: int, tosses: tuple[int, 
         false_positives: how often it held for rows of the second input.
         tosses: number of rows of the first input, and of the second input, as the coins decided.
         delta: delta of the claim.
+        distance: of the two inputs, above 0; None: the claim has no distance.
     """
     bound = bound_from_counts(true_positives, false_positives, tosses, delta, ERROR)
     return [
-        Metric(BOUND, bound, n=sum(tosses) // 2),
+        Metric(BOUND, per_unit(bound, distance or 1.0), n=sum(tosses) // 2),
         Metric(TRUE_POSITIVES, true_positives, n=tosses[0]),
         Metric(FALSE_POSITIVES, false_positives, n=tosses[1]),
         Metric(TOSSES, sum(tosses), n=sum(tosses)),
         Metric(DELTA, delta, n=sum(tosses) // 2),
+        *_distance_metric(distance, sum(tosses) // 2),
     ]
+
+
+def _distance_metric(distance: float | None, n: int) -> list[Metric]:
+    return [] if distance is None else [Metric(DISTANCE, distance, n=n)]
 
 
 def curve_metrics(curve: TradeOff, draws: int) -> list[Metric]:
@@ -80,7 +91,9 @@ def curve_metrics(curve: TradeOff, draws: int) -> list[Metric]:
     ]
 
 
-def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: float, group: int) -> list[Metric]:
+def canary_metrics(
+    scores: NDArray[Any], planted: NDArray[np.bool_], delta: float, group: int, distance: float | None = None
+) -> list[Metric]:
     """Return the bound on epsilon that scores of canaries prove, with its counts.
 
     Args:
@@ -89,16 +102,19 @@ def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: floa
         planted: bool (m,), the coins.
         delta: delta of the claim.
         group: number of units of the claim in a canary.
+        distance: of the two inputs of an audit of calls, above 0; None: the claim has no distance.
     """
     audit, m = audit_scores(scores, planted, delta, ERROR, group=group), len(planted)
     most = max(round(share * m) for share in SHARES)
+    largest = best_one_run_bound(m, most, most, delta, ERROR / audit.tried, group=group)
     counts = {GUESSES: audit.guesses, RIGHT: audit.right, TRIED: audit.tried, DELTA: delta}
     return [
-        Metric(BOUND, audit.epsilon, n=m),
-        Metric(LARGEST_BOUND, best_one_run_bound(m, most, most, delta, ERROR / audit.tried, group=group), n=m),
+        Metric(BOUND, per_unit(audit.epsilon, distance or 1.0), n=m),
+        Metric(LARGEST_BOUND, per_unit(largest, distance or 1.0), n=m),
         Metric(CANARIES, m, n=m),
         Metric(GROUP, group, n=m),
         *(Metric(name, value, n=m) for name, value in counts.items()),
+        *_distance_metric(distance, m),
     ]
 
 
@@ -140,13 +156,16 @@ def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
     """Return a function from an error to the bound of a cell's counts at this error; None if the cell is no audit."""
     counts = {metric.name: metric.value for metric in cell if metric.value is not None}
     sizes = {metric.name: metric.n or 0 for metric in cell}
+    distance = counts.get(DISTANCE, 1.0)
     if counts.keys() >= {TRUE_POSITIVES, FALSE_POSITIVES, TOSSES, DELTA}:
         true_positives, false_positives = int(counts[TRUE_POSITIVES]), int(counts[FALSE_POSITIVES])
         tosses = sizes[TRUE_POSITIVES], sizes[FALSE_POSITIVES]
-        return lambda error: bound_from_counts(true_positives, false_positives, tosses, counts[DELTA], error)
+        return lambda error: per_unit(
+            bound_from_counts(true_positives, false_positives, tosses, counts[DELTA], error), distance
+        )
     if counts.keys() >= {CANARIES, GUESSES, RIGHT, TRIED, GROUP, DELTA}:
         m, r, v, tried, group = (int(counts[name]) for name in (CANARIES, GUESSES, RIGHT, TRIED, GROUP))
-        return lambda error: best_one_run_bound(m, r, v, counts[DELTA], error / tried, group=group)
+        return lambda error: per_unit(best_one_run_bound(m, r, v, counts[DELTA], error / tried, group=group), distance)
     return None
 
 

@@ -300,6 +300,12 @@ METRICS: Mapping[str, MetricEntry] = {
         numbered="fpr=",
     ),
     "audit_delta": MetricEntry("The delta at which the audit's bound holds.", listed=""),
+    "audit_distance": MetricEntry(
+        "Distance of the audited inputs, if epsilon is claimed for each unit of it. The bound is divided by it.",
+        since="0.2.0",
+        values=BOUNDS,
+        listed="",
+    ),
     "audit_largest_bound": MetricEntry(
         "The bound on epsilon at 95 % confidence if 90 % of the canaries were guessed, all of them right: no larger "
         "claim can be refuted.",

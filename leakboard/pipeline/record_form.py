@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from leakboard.claims import CLAIM_TYPES, LATER_FIELDS
 from leakboard.errors import plain
-from leakboard.metrics.audits import BOUND, DELTA, contradiction
+from leakboard.metrics.audits import BOUND, DELTA, DISTANCE, contradiction
 from leakboard.metrics.entries import METRICS, SHARES
 from leakboard.metrics.measures import Metric
 from leakboard.store import numbers
@@ -171,6 +171,8 @@ class RecordForm(_Form):
         measured = [Metric(m.name, m.value, m.variable, m.group, m.low, m.high, m.n) for m in self.metrics]
         if wrong := contradiction(measured):
             raise ValueError(f"metrics: {wrong}; allowed: right guesses <= guesses <= canaries; hits <= rows")
+        if any(metric.name == DISTANCE for metric in self.metrics) and not (self.claim or {}).get("distance"):
+            raise ValueError(f"metrics: {DISTANCE} is given; allowed with a distance in the claim")
         deltas = [metric.value for metric in self.metrics if metric.name == DELTA]
         if self.audited and deltas != [self.audited.delta]:
             raise ValueError(f"metrics: {DELTA} is {deltas}; allowed: {self.audited.delta}, as in audited")

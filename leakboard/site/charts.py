@@ -9,7 +9,7 @@ from typing import Any
 from leakboard.board import figures
 from leakboard.board.figures import COLOURS, SYMBOLS, escape, finite, layout, privacy_utility
 from leakboard.board.schema import Row
-from leakboard.metrics.audits import DELTA, FALSE_POSITIVES, TRADE_OFF, TRUE_POSITIVES
+from leakboard.metrics.audits import DELTA, DISTANCE, FALSE_POSITIVES, TRADE_OFF, TRUE_POSITIVES
 from leakboard.pipeline.records import Record
 from leakboard.site.content import Board
 from leakboard.site.labels import number, without
@@ -209,8 +209,11 @@ def trade_off(records: Sequence[Record], claimed: float | None) -> Figure | None
             curves.append((name, [float(alarms) for alarms, _ in corners], [missed or 0.0 for _, missed in corners]))
     if not events:
         return None
+    distances = {m.value for r in records if (m := r.value(DISTANCE))} or {1.0}
+    # audits at several distances have several limits
+    allowed = claimed * (distances.pop() or 0) if claimed is not None and len(distances) == 1 else None
     delta = next((m.value for r in records if (m := r.value(DELTA))), 0.0) or 0.0
-    return plain(figures.trade_off(None if claimed is None else (claimed, delta), events, curves))
+    return plain(figures.trade_off(None if allowed is None else (allowed, delta), events, curves))
 
 
 def _ticks(values: Sequence[float]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from leakboard.metrics.audits import ERROR, bound_metrics, canary_metrics, curve
 from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.calls import CallsStatistic, run_calls
 from leakboard.privacy.auditing.curve import ThresholdedScore
+from leakboard.privacy.auditing.distances import DISTANCES, differing_words
 from leakboard.privacy.auditing.trials import Release, one_score_each, scores_by_input
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications, Publisher, why_no_releases
@@ -115,11 +116,13 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
         distinguisher = attack.fit(ReleasesView(claim, auxiliary, oracle), side.streams.seed_for("attack"))
         rng = side.streams.stream(f"audit {_published_label(side.streams.label)}")
         if isinstance(distinguisher, CallsDistinguisher):
-            metrics, tested = _of_calls(distinguisher, oracle.mechanism, claim, rng), distinguisher.calls
+            metrics, tested = _of_calls(distinguisher, oracle, claim, rng), distinguisher.calls
         else:
             expect(distinguisher, Distinguisher, "releases")
             inputs, release = _released(distinguisher, oracle.mechanism, side.new_publisher(), claim.unit)
-            metrics, tested = _of_rows(distinguisher, inputs, release, claim, rng), distinguisher.draws
+            distance = _distance(distinguisher.first, distinguisher.second, claim, oracle)
+            metrics = _of_rows(distinguisher, inputs, release, claim, distance, rng)
+            tested = distinguisher.draws
         return AttackResult(
             secrets=("claim",),
             test_size=tested,
@@ -154,6 +157,7 @@ def _of_rows(
     inputs: tuple[NDArray[Any], NDArray[Any]],
     release: Release,
     claim: ReleaseClaim,
+    distance: float | None,
     rng: np.random.Generator,
 ) -> list[Metric]:
     questions = {"event": one_score_each(event.holds, bool)} | (
@@ -162,22 +166,51 @@ def _of_rows(
     answers = scores_by_input(release, inputs, questions, 2 * event.draws, rng)
     first, second = answers["event"]
     held = int(np.count_nonzero(first)), int(np.count_nonzero(second))
-    metrics = bound_metrics(*held, (len(first), len(second)), claim.delta)
+    metrics = bound_metrics(*held, (len(first), len(second)), claim.delta, distance)
     return metrics + (curve_metrics(event.curve.bound(*answers["curve"], ERROR), len(first)) if event.curve else [])
 
 
 def _of_calls(
-    distinguisher: CallsDistinguisher, mechanism: ReleaseMechanism, claim: ReleaseClaim, rng: np.random.Generator
+    distinguisher: CallsDistinguisher, oracle: Oracle, claim: ReleaseClaim, rng: np.random.Generator
 ) -> list[Metric]:
-    _checked_vectors(distinguisher.test.pair.first, distinguisher.test.pair.second, mechanism.dimension, claim.unit)
-    calls, coins = run_calls(mechanism, distinguisher.test.pair, distinguisher.calls, rng)
+    mechanism, pair = oracle.mechanism, distinguisher.test.pair
+    _checked_vectors(pair.first, pair.second, mechanism.dimension, claim.unit)
+    distance = _distance(pair.first, pair.second, claim, oracle)
+    calls, coins = run_calls(mechanism, pair, distinguisher.calls, rng)
     # a call counts like a canary in an audit of training
-    return canary_metrics(distinguisher.test.score(calls), coins, claim.delta, group=1)
+    return canary_metrics(distinguisher.test.score(calls), coins, claim.delta, group=1, distance=distance)
+
+
+def _distance(
+    first: NDArray[Any] | str, second: NDArray[Any] | str, claim: ReleaseClaim, oracle: Oracle
+) -> float | None:
+    """Return the distance of two inputs, if epsilon is claimed for each unit of it.
+
+    Raises:
+        RequestError: the vectors of two texts are random, or two inputs have no distance, or the distance 0.
+    """
+    if claim.distance is None:
+        return None
+    if isinstance(first, str) and isinstance(second, str):
+        vectors = oracle.inputs(Texts([first, second]))
+        if vectors is None:
+            raise RequestError(
+                f"the vectors of the audited texts are random, so their {claim.distance} distance is unknown"
+            )
+        first, second = vectors
+    try:
+        distance = DISTANCES[claim.distance](first, second)
+    except ValueError as error:
+        raise RequestError(f"the audited inputs have no {claim.distance} distance: {error}") from None
+    if distance == 0:
+        raise RequestError(f"the audited inputs are at {claim.distance} distance 0, so nothing is claimed about them")
+    return distance
 
 
 def _sanity(repeats: int, oracle: Oracle, claim: ReleaseClaim, rng: np.random.Generator) -> list[Metric]:
     # the check compares all zeros with all ones; for a claim about one coordinate these are not neighbours
-    if not repeats or claim.unit == "coordinate":
+    # nor has it a bound to compare with if epsilon is for each unit of a distance
+    if not repeats or claim.unit == "coordinate" or claim.distance:
         return []
     return [sanity_metric(oracle.mechanism, repeats, rng)]
 
@@ -208,8 +241,7 @@ def _released(
 def _check_texts(first: str, second: str, unit: ReleaseUnit) -> None:
     if unit == "document":
         return
-    words = first.split(), second.split()
-    differing = sum(a != b for a, b in zip(*words, strict=False)) + abs(len(words[0]) - len(words[1]))
+    differing = differing_words(first, second)
     if unit != "word" or differing != 1:
         raise RequestError(f"the audited texts differ in {differing} words; the claim is about one {unit}")
 

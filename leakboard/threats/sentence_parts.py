@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
+from leakboard.claims import PER_DISTANCE
 from leakboard.metrics.audits import rounded_down
 
 ROUNDING = 1e-9
@@ -97,4 +98,6 @@ def audit_sentence(row: Mapping[str, Any]) -> str:
     if verdict == "holds" and of_one is not None and row["epsilon_audited"] > of_one:
         verdict = "doubtful"
     shown = "" if of_one is None else f"{of_one:.3g}"
-    return audited(row["epsilon_audited"], 0.95, VERDICTS[verdict].format(claimed=shown))
+    unit = str(row.get("privacy_unit") or "")
+    per = unit.removeprefix(PER_DISTANCE) if unit.startswith(PER_DISTANCE) else ""
+    return audited(row["epsilon_audited"], 0.95, VERDICTS[verdict].format(claimed=shown), per)

@@ -10,9 +10,11 @@ from scipy import stats
 
 from leakboard.attacks import dp_audit
 from leakboard.attacks.dp_audit import PAIRS, DpAudit, _neighbours
-from leakboard.claims import RELEASE_UNITS
+from leakboard.claims import RELEASE_UNITS, ReleaseClaim
 from leakboard.datasets.zeros_and_ones import ZerosAndOnes
 from leakboard.errors import RequestError
+from leakboard.interfaces import FittedVictim, Victim
+from leakboard.mechanism import MechanismDefaults
 from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.publications import fit, publish
@@ -191,6 +193,59 @@ class TestUnits:
 
     def test_every_unit_of_a_claim_has_neighbours(self):
         assert set(PAIRS) == set(RELEASE_UNITS)
+
+
+class MetricVictim(Victim):
+    """Laplace noise on vectors of the unit cube, which claims epsilon 1 for each unit of L1 distance."""
+
+    publishes = ("releases",)
+
+    def __init__(self, scale, unit="vector"):
+        self.scale, self.unit = scale, unit
+
+    def fit(self, corpus, seed):
+        return FittedMetricVictim(self.scale, self.unit)
+
+
+@dataclasses.dataclass(frozen=True)
+class FittedMetricVictim(MechanismDefaults, FittedVictim):
+    scale: float
+    unit: str
+    epsilon = 1.0
+    delta = 0.0
+    dimension = 3
+
+    @property
+    def mechanism(self):
+        return self
+
+    @property
+    def claim(self):
+        return ReleaseClaim(1.0, 0.0, self.unit, "Laplace", "L1", 1 / self.scale, distance="l1")
+
+    def inputs(self, texts):
+        return np.array([[(len(text) * k) % 97 / 97 for k in (1, 7, 31)] for text in texts], np.float32)
+
+    def release(self, values, generator):
+        return values + generator.laplace(0, self.scale, values.shape)
+
+    def publish_documents(self, texts, rng):
+        return self.release(self.inputs(texts), rng).astype(np.float32)
+
+
+class TestDistance:
+    """A claim for each unit of a distance: noise that suffices is not accused, half of it is."""
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(("scale", "expected"), [(1.0, "holds"), (0.5, "violated")])
+    @pytest.mark.parametrize("pairs", ["corners", "sentences"])
+    def test_verdicts(self, scale, expected, pairs, reviews):
+        unit = "vector" if pairs == "corners" else "document"
+        metrics, result = audited(MetricVictim(scale, unit), reviews, pairs=pairs, budget=600_000, calls=0)
+        bound = corrected_bound([list(metrics.values())], verdict_error(0.0))
+        assert verdict(result.claim.epsilon, result.claim.proved, bound) == expected
+        assert 0 < metrics["audit_distance"].value <= 3
+        assert bound <= 1 / scale
 
 
 def test_neighbours_differ_in_one_word():

@@ -1,5 +1,6 @@
 """Test the claimed, proved and audited epsilons and the verdict in the rows of a leaderboard."""
 
+import dataclasses
 import math
 
 import pytest
@@ -74,6 +75,22 @@ class TestThreeEpsilons:
         bounds = [bound_from_counts(245, 100, (1000, 1000), 0.0, verdict_error(of)) for of in (0.0, 1e-6)]
         assert bounds[0] < 0.5 < bounds[1]
         assert rows([self.audit(0, 245, 100, claim=CLAIM | {"delta": delta})])[0]["verdict"] == verdict
+
+    @pytest.mark.parametrize(("distance", "verdict"), [(1.0, "violated"), (10.0, "holds")])
+    def test_a_claim_for_each_unit_of_a_distance(self, distance, verdict, rows):
+        """The counts prove an epsilon of 2; at a distance of 10 the claim of 0.5 allows 5."""
+        audit = self.audit(0, 900, 100, claim=CLAIM | {"proved": 0.5, "distance": "l1"})
+        metrics = bound_metrics(900, 100, (1000, 1000), 0.0, distance)
+        (row,) = rows([dataclasses.replace(audit, metrics=metrics)])
+        expected = bound_from_counts(900, 100, (1000, 1000), 0.0, 0.05)
+        assert (row["epsilon_audited"], row["verdict"]) == (floored(expected / distance), verdict)
+        assert row["privacy_unit"] == "unit of l1 distance between documents"
+        sentence = audit_sentence({**row, "epsilon_claimed": 0.5, "epsilon_audited": expected / distance})
+        assert sentence.startswith("epsilon for each unit of l1 distance between documents is at least")
+
+    def test_a_claim_about_a_text_of_some_words(self, rows):
+        claim = CLAIM | {"unit": "document", "words": 20}
+        assert rows([self.audit(0, 900, 100, claim=claim)])[0]["privacy_unit"] == "document of 20 words"
 
     def test_a_missing_proof_is_infinite(self, rows):
         row = rows([scored(0, 0.7, claim=CLAIM | {"proved": math.inf})])[0]

@@ -168,6 +168,21 @@ def test_an_audit_is_drawn_below_a_refuted_claim():
     assert trade_off([record("v")], 1.0) is None
 
 
+@pytest.mark.parametrize(("distances", "limit"), [((), ["1.5"]), ((2.0,), ["3"]), ((2.0, 3.0), [])])
+def test_a_claim_for_each_unit_of_a_distance_is_drawn_at_the_distance_of_the_audit(distances, limit):
+    """Audits at several distances have several limits, of which none is drawn."""
+    counts = {"true_positives": 90, "false_positives": 5, "audit_delta": 0}
+    audits = [
+        record(
+            "v", seed=i, metrics=[Metric(n, v, n=100) for n, v in {**counts, "audit_distance": distance}.items() if v]
+        )
+        for i, distance in enumerate(distances or (None,))
+    ]
+    names = [trace["name"] for trace in trade_off(audits, 1.5)["data"] if "name" in trace]
+    limits = [name for name in names if name.startswith("least that the claimed epsilon")]
+    assert limits == [f"least that the claimed epsilon {epsilon} allows" for epsilon in limit]
+
+
 def test_a_page_shows_the_whole_board_without_scripts(made):
     text = page("board", **board_page(made), root="", alone=False, version="0")
     assert text.count("<caption>") == 2

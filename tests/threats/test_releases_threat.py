@@ -12,13 +12,15 @@ from scipy import stats
 from leakboard.claims import ReleaseClaim, TrainingClaim
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import FittedVictim, PublishedWords, Victim
-from leakboard.metrics.audits import bound_metrics
+from leakboard.metrics.audits import bound_metrics, corrected_bound
 from leakboard.pipeline.attacking import evaluate_attack
+from leakboard.privacy.auditing.calls import CallsStatistic
 from leakboard.privacy.auditing.curve import ThresholdedScore
+from leakboard.privacy.auditing.events import Pair
 from leakboard.privacy.mechanisms.cube import CubeRelease
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications
-from leakboard.threats.releases import Distinguisher, ReleaseAudit, _published_label
+from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, _published_label
 from leakboard.threats.threat import Audited, VictimSide
 
 CLAIM = ReleaseClaim(1.0, 0.0, "vector", "made", "1 in L1")
@@ -176,6 +178,47 @@ def test_the_plug_in_estimate_is_reported_if_asked_for_and_if_zeros_and_ones_are
     assert estimate.n == 20_000
     for other, claim in ((event, CLAIM), (repeated, dataclasses.replace(CLAIM, unit="coordinate"))):
         assert "plug_in_loss" not in values_of(evaluated(other, CubeRelease(1, 1.0), claim)[0])
+
+
+class TestDistance:
+    """A bound is divided by the distance of the inputs, by the claim and not by the attack."""
+
+    CLAIM = dataclasses.replace(CLAIM, distance="l1")
+
+    def test_the_bound_is_divided_by_the_distance(self, evaluated):
+        event = event_on(4, draws=1000)
+        plain, metric = (evaluated(event, CubeRelease(4, 1.0), claim)[0] for claim in (CLAIM, self.CLAIM))
+        assert values_of(metric)["attack_score"] == values_of(plain)["attack_score"] / 4
+        assert values_of(metric)["audit_distance"] == 4
+        assert "audit_distance" not in values_of(plain)
+        assert corrected_bound([metric.metrics], 1e-4) == corrected_bound([plain.metrics], 1e-4) / 4
+
+    def test_calls_are_divided_too(self, evaluated):
+        pair = Pair("", np.zeros(2), np.ones(2), distance=100.0)  # what the attack says does not count
+        test = CallsStatistic(pair, "row", lambda calls: -calls.decided.sum(1), 9)
+        plain, metric = (
+            evaluated(CallsDistinguisher(test, 200), CubeRelease(2, 9.0), claim)[0] for claim in (CLAIM, self.CLAIM)
+        )
+        for name in ("attack_score", "audit_largest_bound"):
+            assert values_of(metric)[name] == values_of(plain)[name] / 2 > 0
+        assert corrected_bound([metric.metrics]) == corrected_bound([plain.metrics]) / 2
+
+    @pytest.mark.parametrize(
+        ("claim", "first", "second", "reason"),
+        [
+            ({"distance": "l1"}, np.ones(2), np.ones(2), "are at l1 distance 0"),
+            ({"distance": "angular"}, np.zeros(2), np.ones(2), "have no angular distance: a vector of zeros"),
+            ({"distance": "l1", "unit": "word"}, "a", "b", "are random, so their l1 distance is unknown"),
+        ],
+    )
+    def test_inputs_without_a_distance_are_refused(self, claim, first, second, reason, evaluated):
+        event = Distinguisher(first, second, lambda outputs: outputs[:, 0] > 0, 100)
+        with pytest.raises(RequestError, match=reason):
+            evaluated(event, CubeRelease(2, 1.0), dataclasses.replace(CLAIM, **claim))
+
+    def test_there_is_no_sanity_check(self, evaluated):
+        event = dataclasses.replace(event_on(1), repeats=1000)
+        assert "plug_in_loss" not in values_of(evaluated(event, CubeRelease(1, 1.0), self.CLAIM)[0])
 
 
 TRAINING = TrainingClaim(1.0, 1e-6, "user", 10, "poisson", 5, 100, 1.0, 0.1, "is public")

@@ -15,6 +15,17 @@ Score = Callable[[Array], Array]
 """Maps n releases, (n, d), or objects, (n, 1), to n numbers, float64 (n,), or to n truth values, bool (n,)."""
 
 
+def per_unit(bound: float, distance: float) -> float:
+    """Return the lower bound on epsilon for each unit of distance that follows from a bound for two inputs.
+
+    Two inputs at distance d are private with d epsilon, so a bound b for them proves epsilon >= b / d. At distance 0
+    their releases have the same law. So a bound above 0 exceeds every epsilon.
+    """
+    if bound <= 0:
+        return bound
+    return bound / distance if distance else math.inf
+
+
 @dataclass(frozen=True)
 class Pair:
     """Two inputs that are neighbours by the claim: vectors, float (d,), or a text or other object each, object (1,)."""
@@ -35,14 +46,8 @@ class Pair:
         return Pair(f"{self.name}, swapped", self.second, self.first, self.distance)
 
     def per_unit(self, bound: float) -> float:
-        """Return the lower bound on epsilon for each unit of distance that follows from a bound for this pair.
-
-        Two inputs at distance d are private with d epsilon, so a bound b for them proves epsilon >= b / d. At distance
-        0 their releases have the same law. So a bound above 0 exceeds every epsilon.
-        """
-        if bound <= 0:
-            return bound
-        return bound / self.distance if self.distance else math.inf
+        """Return the lower bound on epsilon for each unit of distance that follows from a bound for this pair."""
+        return per_unit(bound, self.distance)
 
 
 Side = Literal[">=", "<", "=="]
