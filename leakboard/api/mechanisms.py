@@ -251,6 +251,8 @@ def audit(
             spent=first_error,
             more_pairs=more_pairs,
         )
+    except RequestError:
+        raise
     except ValueError as error:
         raise RequestError(f"release: {error}") from None
     by_first_rows = first_rows is not None and first_rows.epsilon > epsilon >= result.epsilon

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 import leakboard
-from leakboard.cli.evaluate import audit, evaluate
+from leakboard.cli.audit import audit
+from leakboard.cli.evaluate import evaluate
 from leakboard.cli.screen import screen
 from leakboard.cli.selection import read_only, read_seeds, require_folder
 from leakboard.cli.site import site
@@ -162,7 +163,7 @@ def run(
 
 
 app.command()(evaluate)
-app.command("audit", hidden=True)(audit)
+app.command()(audit)
 
 
 @app.command()

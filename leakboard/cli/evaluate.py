@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -54,13 +53,6 @@ def evaluate(
     statuses = {record.status for record in report.records}
     if "failed" in statuses or "ok" not in statuses:
         raise typer.Exit(1)
-
-
-@wraps(evaluate)
-def audit(**options: Any) -> None:
-    """Call `evaluate`, as it is named from 0.1.0 on; this name goes in 0.2.0."""
-    typer.echo("`audit` is called `evaluate` now; the name `audit` goes in 0.2.0", err=True)
-    evaluate(**options)
 
 
 def _with_means_named(rows: Sequence[Row]) -> list[Row]:

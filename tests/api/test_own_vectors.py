@@ -504,12 +504,6 @@ class TestCommand:
         assert code == 1
         assert out.startswith("warning: no results: nearest_neighbour: ")
 
-    def test_its_earlier_name_does_the_same_and_says_so(self, evaluate):
-        options = ("--attacks", "nearest_neighbour")
-        code, out, err = evaluate(*options, command="audit")
-        assert (code, out, "") == evaluate(*options)
-        assert err == "`audit` is called `evaluate` now; the name `audit` goes in 0.2.0\n"
-
     @pytest.mark.parametrize("place", ["mine.csv", "mine.csv/out"])
     def test_a_file_in_place_of_a_folder_is_refused_before_anything_is_read(self, evaluate, files, place):
         code, _, err = evaluate("--out", files / place, table="nine.csv")

@@ -102,7 +102,7 @@ WRONG = [
         "rows_match is 9e-05; allowed: whole",
     ),
     (("metrics",), [METRIC | {"name": "task_gap_p", "value": -0.1, "low": None}], "task_gap_p is -0.1; allowed: from"),
-    (("claim", "distance"), "cosine", "distance='cosine' is not allowed"),
+    (("claim", "distance"), "cosine", "record.claim.distance: 'cosine' is not allowed"),
     (("claim", "words"), 3, "words=3 is not allowed"),
     (("metrics",), [METRIC | {"name": "audit_distance", "high": None}], "audit_distance is given; allowed with a dist"),
     (("metrics",), None, "record.metrics: None is not allowed"),
