@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from leakboard.store import finite, numbers
+from leakboard.store import LATER, fields_of, finite, numbers
 
 TrainingUnit = Literal["pair", "document", "user"]
 """One unit of training data: a (centre, context) pair of words, a text, or all texts of a user."""
@@ -19,8 +19,6 @@ Distance = Literal["euclidean", "l1", "angular"]
 TRAINING_UNITS, RELEASE_UNITS, DISTANCE_NAMES = map(get_args, (TrainingUnit, ReleaseUnit, Distance))
 PER_DISTANCE = "unit of "
 """How the unit of a claim begins in words if epsilon is for each unit of a distance."""
-LATER_FIELDS = ("distance", "words")
-"""Fields that claims of earlier versions lack. At their defaults, JSON leaves them out."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +39,12 @@ class ReleaseClaim:
     """Number of publications of the same input that the claim covers."""
     caveat: str = ""
     """A warning about the claim, in one line; every row of the victim shows it in ``status``."""
-    distance: Distance | None = None
+    distance: Distance | None = field(default=None, metadata=LATER)
     """Distance of the mechanism's inputs; ``epsilon`` and ``proved`` are for each unit of it (metric privacy).
 
     None: they are for all neighbours. ``delta`` is the same at all distances.
     """
-    words: int | None = None
+    words: int | None = field(default=None, metadata=LATER)
     """Number of words of the document that ``epsilon`` is for, if it is the sum over words; None: no sum."""
 
     def __post_init__(self) -> None:
@@ -143,12 +141,7 @@ def claim_as_json(claim: PrivacyClaim | None) -> dict[str, Any] | None:
     if claim is None:
         return None
     about = next(name for name, claim_type in CLAIM_TYPES.items() if isinstance(claim, claim_type))
-    fields = dataclasses.asdict(claim)
-    return {"about": about, **finite({name: fields[name] for name in fields if _is_written(name, fields[name])})}
-
-
-def _is_written(name: str, value: object) -> bool:
-    return value is not None or name not in LATER_FIELDS
+    return {"about": about, **finite(fields_of(claim))}
 
 
 def unit_of(claim: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ import stat
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -56,6 +56,24 @@ def finite(value: Any) -> Any:
     if isinstance(value, dict | Mapping):  # the check for `Mapping` alone is slow
         return {key: finite(entry) for key, entry in value.items()}
     return [finite(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+LATER: Mapping[str, bool] = MappingProxyType({"later": True})
+"""Metadata of a dataclass field that earlier versions lack."""
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by name; later fields at their defaults are left out, as earlier versions did."""
+    return {
+        field.name: getattr(value, field.name)
+        for field in fields(value)
+        if not (is_later(field) and getattr(value, field.name) == field.default)
+    }
+
+
+def is_later(field: Field[Any]) -> bool:
+    """Return whether earlier versions lack a field."""
+    return "later" in field.metadata
 
 
 def numbers(content: Mapping[str, Any], cls: type) -> dict[str, Any]:

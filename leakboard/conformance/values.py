@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from leakboard.interfaces import Corpus
+from leakboard.store import fields_of
 
 DIGITS = 6
 """Significant digits of the numbers of a summary."""
@@ -88,7 +89,7 @@ def summary(value: Any) -> dict[str, list[Any]]:
 def _parts(value: Any) -> list[Any] | None:
     """Return the parts of a list, mapping or dataclass, with keys and field names in order; None for other values."""
     if not isinstance(value, dict) and dataclasses.is_dataclass(value):
-        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        value = fields_of(value)
     if isinstance(value, dict):
         return [[key, value[key]] for key in sorted(value)]
     return list(value) if isinstance(value, list | tuple) else None

@@ -10,12 +10,12 @@ from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from leakboard.claims import CLAIM_TYPES, LATER_FIELDS
+from leakboard.claims import CLAIM_TYPES
 from leakboard.errors import plain
 from leakboard.metrics.audits import BOUND, DELTA, DISTANCE, contradiction
 from leakboard.metrics.entries import METRICS, SHARES
 from leakboard.metrics.measures import Metric
-from leakboard.store import numbers
+from leakboard.store import is_later, numbers
 from leakboard.suite.options import explain
 
 MAX_TEXT = 100_000
@@ -56,7 +56,7 @@ def _claim(value: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(about, str) or about not in CLAIM_TYPES:
         raise ValueError(f"about: one of {', '.join(CLAIM_TYPES)}")
     given = numbers({name: entry for name, entry in value.items() if name != "about"}, CLAIM_TYPES[about])
-    required = [entry.name for entry in fields(CLAIM_TYPES[about]) if entry.name not in LATER_FIELDS]
+    required = [entry.name for entry in fields(CLAIM_TYPES[about]) if not is_later(entry)]
     if missing := [name for name in required if name not in given]:
         raise ValueError(f"{missing[0]} is missing")
     for text in (entry for entry in given.values() if isinstance(entry, str)):
