@@ -63,7 +63,7 @@ LATER: Mapping[str, bool] = MappingProxyType({"later": True})
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass by name; later fields at their defaults are left out, as earlier versions did."""
+    """Return the fields of a dataclass by name, without later fields at their defaults."""
     return {
         field.name: getattr(value, field.name)
         for field in fields(value)

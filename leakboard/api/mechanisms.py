@@ -205,7 +205,7 @@ def audit(
     mechanism: VectorFunction | SymbolFunction
     if inputs is None:
         good = type(dimension) is int and 1 <= dimension <= MAX_DIMENSION
-        check("dimension", dimension, good, f"a whole number from 1 to {MAX_DIMENSION:,}")
+        check("dimension", dimension, good, f"a whole number from 1 to {MAX_DIMENSION:,}, or None with inputs")
         check("domain", domain, pairs is None or domain == "cube", "'cube', since pairs are given")
         check("domain", domain, distance is None or domain == "cube", "'cube', since a distance is given")
         neighbours, more_pairs, unusual = vector_pairs(pairs, domain, dimension, epsilon, metric, rng)
