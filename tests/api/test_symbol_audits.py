@@ -116,6 +116,12 @@ class TestBothSides:
         result = audit(exponential(1.6), distance=steps, draws=20_000)
         assert (result.verdict, result.metric) == ("violated", "steps distance")
 
+    def test_a_function_that_remembers_its_answers_is_violated(self):
+        """Each word got a random answer once. So two rows with equal outputs have equal inputs."""
+        answers = {"ant": "bee", "cat": "dog"}
+        result = audit(lambda words, rng: [answers[word] for word in words], inputs=[("ant", "cat")], draws=1000)
+        assert result.verdict == "violated"
+
     @pytest.mark.slow
     def test_few_of_many_true_claims_are_accused(self):
         """At 95 % confidence 5 of 100 are expected at most; 12 or more have a probability of 0.4 %."""
