@@ -80,7 +80,7 @@ def read_pairs(path: Path) -> tuple[list[tuple[str, str]], Mapping[tuple[str, st
         RequestError: the file cannot be read, or a line has another form.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise RequestError(f"--inputs {path}: {reason}") from None

@@ -40,7 +40,7 @@ class TestBothSides:
         assert intervals.startswith("95 % intervals of these two shares: 0.7")
 
     def test_a_claim_that_is_violated(self, audit):
-        code, out, err = audit("--epsilon", 1, share=0.7)
+        code, out, err = audit("--epsilon", 1, share=0.7, pairs="\ufeffant\tbee\r\n")  # as editors on Windows write it
         assert code == 1
         assert "more than the claimed 1: the claim is violated" in out
         assert "lines answered in" in err
