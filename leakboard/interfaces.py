@@ -180,6 +180,11 @@ class Victim(Plugin):
     streams_of: ClassVar[str] = ""
     """Name of another victim plugin whose random draws this one repeats, to be compared with it; empty: none."""
 
+    @property
+    def encoder_reads_texts(self) -> bool:
+        """Whether `FittedVictim.unprotected` encodes any text; False: only the texts of the dataset."""
+        return self.encodes_texts
+
     @classmethod
     def example_corpus(cls) -> Corpus | None:
         """Return a corpus to fit the example on; None: any corpus with users, labels and secrets."""

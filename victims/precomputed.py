@@ -7,6 +7,15 @@ encoded, so attacks that query the victim, or train its recipe, do not apply.
 
 With ``protection`` you try a protection on your own vectors before you deploy it. They are scaled to length 1 first.
 The table of ``vector_store`` lists the protections. There is no search, since queries would have to be encoded.
+
+Attacks on vector stores (``linking``, ``presence``, ``aligned``) need an encoder that the attacker knows:
+
+| option | the attacker's vectors of texts |
+|---|---|
+| ``encoder`` | those of another victim, which encodes any text |
+| ``encoded`` | those in a second file, of the same rows |
+| neither, but ``protection`` | those in the file, before the protection |
+| none of these | none: these attacks do not apply |
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,13 +37,16 @@ from leakboard.privacy.protections.protection import FittedProtection
 from leakboard.randomness import stream
 from leakboard.suite.files import File, FileName
 from leakboard.suite.options import part, victim
+from leakboard.victims._encoders import DOCUMENT_ENCODERS
 from leakboard.victims._protections import PROTECTIONS
 
 SEARCHED_IDS = 1_000
 """Number of ids among which an error message looks for the id nearest to a missing one."""
+ENCODER = "encoder"
+"""Folder of the saved encoder."""
 
 
-@victim(revision=3)
+@victim(revision=4)
 class Precomputed(Victim):
     vectors: File
     """File of vectors (npy, npz, parquet, arrow, feather, csv, tsv, jsonl): a column of lists, or one column for each
@@ -48,6 +60,14 @@ class Precomputed(Victim):
 
     protection: part(PROTECTIONS) | None = None  # type: ignore[valid-type]
     """How the vectors are protected before they are published, as in ``vector_store``; null: published as they are."""
+    encoder: part(DOCUMENT_ENCODERS) | None = None  # type: ignore[valid-type]
+    """Victim that attackers of stores know as the encoder of the texts, with its own options; null: none."""
+    encoded: File | None = None
+    """File of the vectors that the attacker's encoder gives to the same rows, joined like ``vectors``; null: none."""
+
+    def __post_init__(self) -> None:
+        if self.encoder is not None and self.encoded is not None:
+            raise RequestError("precomputed: encoder and encoded are both given; allowed: one of them, or neither")
 
     @classmethod
     def example(cls, folder: Path) -> Self:
@@ -58,9 +78,29 @@ class Precomputed(Victim):
     encodes_texts: ClassVar[bool] = False
     trainable: ClassVar[bool] = False
 
+    @property
+    def known_encoder(self) -> Victim | None:
+        """The encoder that attackers of stores know; None: no encoder is named."""
+        if self.encoded is not None:
+            return Precomputed(vectors=self.encoded)
+        found: Victim | None = self.encoder
+        return found
+
+    @property
+    def encoder_reads_texts(self) -> bool:
+        """Whether attackers can encode any text."""
+        return self.encoder is not None
+
     def fingerprint(self) -> str:
-        """Identify the file's bytes, or the store's rows."""
-        return source_checksum(source(self.vectors.located))
+        """Identify the files' bytes, or the store's rows, and the files of the attacker's encoder."""
+        own, known = source_checksum(source(self.vectors.located)), self.known_encoder
+        return own if known is None else f"{own} {known.fingerprint()}"
+
+    def why_not_applicable(self, corpus: Corpus) -> str:
+        """Return why the attacker's encoder cannot be fitted on a corpus."""
+        if self.encoder is None:
+            return ""
+        return str(self.encoder.why_not_applicable(corpus)) if corpus.has_texts else "the encoder needs texts"
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedPrecomputed":
         """Read the vectors.
@@ -83,6 +123,8 @@ class Precomputed(Victim):
             log_warning(f"{self.vectors} has no ids; joined by position")
         stored = fitted.publish_documents(texts, np.random.default_rng(0))  # no vector may be missing
         _check_columns(self.vectors, fitted.table)
+        if (encoder := self.known_encoder) is not None:
+            fitted = replace(fitted, encoder=encoder.fit(corpus, seed))
         if self.protection is None:
             return fitted
         return replace(fitted, protection=self.protection.fit(stored, stream(seed, "protection")))
@@ -101,8 +143,10 @@ class Precomputed(Victim):
             log_warning(f"{self.vectors}: columns of numbers that are not among {shown}: {', '.join(left_out)}")
 
     def load(self, folder: Path) -> "FittedPrecomputed":
-        """Read the vectors again, and the protection's key if there is one."""
+        """Read the vectors again, and the protection's key and the attacker's encoder if there are such."""
         fitted = self._read()
+        if (encoder := self.known_encoder) is not None:
+            fitted = replace(fitted, encoder=encoder.load(folder / ENCODER))
         return fitted if self.protection is None else replace(fitted, protection=self.protection.load(folder))
 
     def _read(self) -> "FittedPrecomputed":
@@ -134,6 +178,8 @@ class FittedPrecomputed(FittedVictim):
     ids: Sequence[Any] | None = None
     """Ids of the rows, as in the file."""
     protection: FittedProtection | None = None
+    encoder: FittedVictim | None = None
+    """Known to attackers of stores."""
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:
@@ -160,10 +206,16 @@ class FittedPrecomputed(FittedVictim):
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return the vectors of the texts, protected if there is a protection."""
-        vectors = self.unprotected(texts)
+        vectors = self.in_file(texts)
         return self.protection.protect(vectors, rng) if self.protection else vectors
 
-    def unprotected(self, texts: Texts) -> Floats:
+    def unprotected(self, texts: Texts) -> Floats | None:
+        """Return the vectors of the attacker's encoder, else those in the file if there is a protection; else None."""
+        if self.encoder is not None:
+            return self.encoder.publish_documents(texts, np.random.default_rng(0))
+        return self.in_file(texts) if self.protection else None
+
+    def in_file(self, texts: Texts) -> Floats:
         """Return the vectors of the texts' ids, or of their source rows, as they are in the file.
 
         Raises:
@@ -186,6 +238,9 @@ class FittedPrecomputed(FittedVictim):
         return self.table[[self.row_of[name] for name in texts.ids]]
 
     def save(self, folder: Path) -> None:
-        """Write the protection's key alone: the vectors stay in their file."""
+        """Write the protection's key and the attacker's encoder; the vectors stay in their files."""
         if self.protection:
             self.protection.save(folder)
+        if self.encoder is not None:
+            (folder / ENCODER).mkdir()
+            self.encoder.save(folder / ENCODER)

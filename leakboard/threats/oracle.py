@@ -158,12 +158,12 @@ class Oracle:
 
         self._queries += len(texts)
         self._record(texts)
-        self._require_encoder()
+        self._require_encoder(self._side.victim.encodes_texts)
         queries = self._side.fitted().publish_queries(Texts(texts), self._stream)
         return nearest(queries, self._side.published.documents["train"], k).similarity
 
-    def _require_encoder(self) -> None:
-        if not self._side.victim.encodes_texts:
+    def _require_encoder(self, reads_texts: bool) -> None:
+        if not reads_texts:
             raise NotApplicable("the victim cannot encode new texts")
 
     def own_vectors(self, split: str) -> Floats:
@@ -195,12 +195,12 @@ class Oracle:
             if not wanted.keys().isdisjoint(part):
                 vector_of |= dict(zip(part, self._unprotected(part), strict=True))
         if left := Texts([text for text in wanted if text not in vector_of]):
-            self._require_encoder()
+            self._require_encoder(self._side.victim.encoder_reads_texts)
             vector_of |= dict(zip(left, self._unprotected(left), strict=True))
         return np.stack([vector_of[text] for text in texts])
 
     def _unprotected(self, texts: Texts) -> Floats:
-        if not self._side.victim.encodes_texts and self._side.external_auxiliary:
+        if not self._side.victim.encoder_reads_texts and self._side.external_auxiliary:
             raise NotApplicable("the victim has no vectors of the attacker's dataset, and cannot encode its texts")
         if (vectors := self._side.fitted().unprotected(texts)) is None:
             raise NotApplicable("the victim has no public encoder that the attacker could know")

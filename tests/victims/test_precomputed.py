@@ -264,7 +264,7 @@ class TestProtection:
     def test_the_default_leaves_vectors_and_identity_as_they_were(self, path, corpus):
         assert named(Precomputed(vectors=FileName(path))) == {"vectors": path}
         identity = identity_of("precomputed", Precomputed(vectors=FileName("v.npy")))
-        assert identity == {"name": "precomputed", "options": {"vectors": "v.npy"}, "fingerprint": "", "revision": 3}
+        assert identity == {"name": "precomputed", "options": {"vectors": "v.npy"}, "fingerprint": "", "revision": 4}
         vectors = fit(path, corpus).publish_documents(corpus.texts("test"), RNG)
         assert np.array_equal(vectors, np.load(path).astype(np.float32)[corpus.texts("test").rows])
 
@@ -274,7 +274,7 @@ class TestProtection:
         fitted = recipe.fit(corpus.only("train", "dev"), 0)
         fitted.save(tmp_path / "saved")
         loaded, texts = recipe.load(tmp_path / "saved"), corpus.texts("test")
-        protected, plain = loaded.publish_documents(texts, RNG), loaded.unprotected(texts)
+        protected, plain = loaded.publish_documents(texts, RNG), loaded.in_file(texts)
         assert np.array_equal(protected, fitted.publish_documents(texts, RNG))
         assert np.array_equal(plain, np.load(path).astype(np.float32)[texts.rows])
         units = plain / np.linalg.norm(plain, axis=1, keepdims=True)
@@ -286,3 +286,59 @@ class TestProtection:
         recipe = build(Precomputed, {"vectors": path, "protection": noise}, "victim precomputed")
         assert recipe.fit(corpus.only("train", "dev"), 0).claim.epsilon == 8
         assert fit(path, corpus).claim is None
+
+
+class TestKnownEncoder:
+    """What attackers of stores may know: nothing, the file before its protection, an encoder, or a second file."""
+
+    @pytest.fixture
+    def path(self, tmp_path):
+        np.save(tmp_path / "stored.npy", np.random.default_rng(3).normal(size=(40, 6)))
+        np.save(tmp_path / "known.npy", np.random.default_rng(4).normal(size=(40, 3)).astype(np.float32))
+        return tmp_path / "stored.npy"
+
+    def make(self, path, **options):
+        return build(Precomputed, {"vectors": str(path), **options}, "victim precomputed")
+
+    def test_vectors_of_an_unknown_encoder_are_not_granted(self, path, corpus):
+        """Else an attacker would link each stored vector to its own copy."""
+        train = corpus.only("train", "dev")
+        assert fit(path, corpus).unprotected(corpus.texts("test")) is None
+        protected = self.make(path, protection="rotation").fit(train, 0)
+        assert np.array_equal(protected.unprotected(train.texts("dev")), protected.in_file(train.texts("dev")))
+
+    def test_a_named_encoder_encodes_any_text_also_after_saving(self, path, corpus, tmp_path):
+        recipe = self.make(path, protection="rotation", encoder={"embedding_bag": {"dimension": 4, "epochs": 1}})
+        fitted, texts = recipe.fit(corpus.only("train", "dev"), 0), Texts(["a new text", "another"])
+        (tmp_path / "saved").mkdir()
+        fitted.save(tmp_path / "saved")
+        assert fitted.unprotected(texts).shape == (2, 4)
+        loaded = recipe.load(tmp_path / "saved")
+        assert np.array_equal(loaded.unprotected(texts), fitted.unprotected(texts))
+        stored = loaded.publish_documents(corpus.texts("test"), RNG)
+        assert np.array_equal(stored, fitted.publish_documents(corpus.texts("test"), RNG))
+        assert recipe.encoder_reads_texts
+        assert recipe.fingerprint() != self.make(path).fingerprint()
+
+    def test_a_second_file_has_the_encoders_vectors_of_the_same_rows(self, path, corpus, tmp_path):
+        recipe = self.make(path, encoded=str(tmp_path / "known.npy"))
+        fitted, texts = recipe.fit(corpus.only("train", "dev"), 0), corpus.texts("test")
+        assert np.array_equal(fitted.unprotected(texts), np.load(tmp_path / "known.npy")[texts.rows])
+        assert np.array_equal(fitted.publish_documents(texts, RNG), np.load(path).astype(np.float32)[texts.rows])
+        assert not recipe.encoder_reads_texts
+        with pytest.raises(RequestError, match=r"known\.npy cannot encode new texts"):
+            fitted.unprotected(Texts(["a new text"]))
+
+    def test_a_second_file_of_other_rows_is_refused(self, path, corpus, tmp_path):
+        np.save(tmp_path / "known.npy", np.eye(39))
+        with pytest.raises(RequestError, match=r"known.npy: 39 vectors, but the dataset's files have 40 rows"):
+            self.make(path, encoded=str(tmp_path / "known.npy")).fit(corpus.only("train", "dev"), 0)
+
+    def test_both_are_refused(self, path):
+        with pytest.raises(RequestError, match="encoder and encoded are both given; allowed: one of them, or neither"):
+            self.make(path, encoded=str(path), encoder="embedding_bag")
+
+    def test_an_encoder_needs_texts(self, path, corpus, tmp_path):
+        silent = Table(path=str(tmp_path / "a.csv"), text=None, label="label").load()
+        assert self.make(path, encoder="embedding_bag").why_not_applicable(silent) == "the encoder needs texts"
+        assert not self.make(path).why_not_applicable(silent)
