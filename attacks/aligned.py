@@ -45,7 +45,7 @@ class _ThreatOfInner:
         return found
 
 
-@attack(revision=1)
+@attack(revision=2)
 class Aligned(StoreThief):
     inner: Annotated[part(INNER), ALWAYS_NAMED] = Field(default=AttributeInference())  # type: ignore[valid-type]
     """The attack: attribute_inference, entity_presence or bag_of_words, with its options."""

@@ -265,7 +265,15 @@ METRICS: Mapping[str, MetricEntry] = {
     "linked_among_10": MetricEntry(
         "Share of the stored vectors whose right text is among the first ten candidates.", since="0.2.0"
     ),
-    "candidate_texts": MetricEntry("Number of texts that vectors may be linked to.", values=COUNTS, since="0.2.0"),
+    "candidate_texts": MetricEntry(
+        "Number of texts among which the attacker looks for stored ones.", values=COUNTS, listed="", since="0.2.0"
+    ),
+    "stolen_vectors": MetricEntry(
+        "Number of stored vectors that the attacker has, those of known pairs and those to be linked included.",
+        values=COUNTS,
+        listed="",
+        since="0.2.0",
+    ),
     "absent_vectors": MetricEntry(
         "Number of stored vectors whose text is not among the candidates.", values=COUNTS, since="0.2.0"
     ),

@@ -15,9 +15,9 @@ punctuation do not make another text.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from leakboard.errors import NotApplicable
 from leakboard.interfaces import Corpus, Floats, Integers, Texts
 from leakboard.metrics.link_scores import ABSENT, HEADLINE, Links, link_metrics
 from leakboard.threats.oracle import Oracle, plain
-from leakboard.threats.stores import StolenStore, StoreThief, stolen_store
+from leakboard.threats.sentence_parts import beats_constant, is_number, why_chance
+from leakboard.threats.stores import LEDGER, StolenStore, StoreThief, stolen_store
 from leakboard.threats.threat import (
     AttackResult,
     Threat,
@@ -72,7 +73,7 @@ class LinkingThreat(Threat["LinkingAttack"]):
     nothing_found: ClassVar = "the strongest attack links no more vectors to their texts than chance would"
     things: ClassVar = "vectors"
     needs: ClassVar = "documents"
-    revision: ClassVar = 1
+    revision: ClassVar = 2
     columns: ClassVar = (
         Column(
             HEADLINE,
@@ -95,7 +96,21 @@ class LinkingThreat(Threat["LinkingAttack"]):
             gate="attack",
             since="0.2.0",
         ),
+        *LEDGER,
     )
+
+    @classmethod
+    def sentence(cls, row: Mapping[str, Any]) -> str:
+        """Return how many of 100 stored vectors were linked."""
+        candidates = row.get("candidate_texts")
+        if not beats_constant(row) or not is_number(candidates):
+            return super().sentence(row)
+        ends = [row.get(f"attack_advantage_{end}") for end in ("low", "high")]  # chance is below 1 %
+        parts = [f"{_of_100(ends[0])} to {_of_100(ends[1])}" if all(map(is_number, ends)) else "no interval"]
+        parts += [f"{row['test_size']:,.0f} {cls.things} tried"] if is_number(row.get("test_size")) else []
+        parts += [reason] if (reason := why_chance(row)) else []
+        linked = f"{_of_100(row['attack_score'])} of 100 stored vectors were linked to their text"
+        return f"{linked} among {candidates:,.0f} candidates at 1 % false links ({'; '.join(parts)})"
 
     def evaluate(self, attack: LinkingAttack, side: VictimSide) -> AttackResult:
         """Show the test vectors in random order, and compare the links with the true texts.
@@ -119,10 +134,15 @@ class LinkingThreat(Threat["LinkingAttack"]):
             metrics=[
                 *link_metrics(links, truth[order], len(candidates)),
                 *oracle.ledger(known_pairs=len(store.pairs.texts)),
+                *store.ledger(attacked=len(rows)),
             ],
             details=links.details,
             claim=release_claim(side, 1),
         )
+
+
+def _of_100(share: Any) -> str:
+    return f"{100 * max(share, 0):.0f}"
 
 
 def draw_candidates(side: VictimSide, most: int | None) -> tuple[Integers, Integers, Texts]:

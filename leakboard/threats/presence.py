@@ -28,11 +28,12 @@ from numpy.typing import NDArray
 
 from leakboard.claims import PrivacyClaim
 from leakboard.interfaces import Corpus, Texts
+from leakboard.metrics.measures import Metric
 from leakboard.metrics.member_scores import membership_metrics, text_only_area
 from leakboard.metrics.retrieval import half_of
 from leakboard.threats.candidates import draw_candidates, without_candidates
 from leakboard.threats.oracle import Oracle
-from leakboard.threats.stores import StolenStore, StoreThief, stolen_store
+from leakboard.threats.stores import LEDGER, StolenStore, StoreThief, stolen_store
 from leakboard.threats.threat import (
     AttackResult,
     Threat,
@@ -78,10 +79,11 @@ class PresenceThreat(Threat["PresenceAttack"]):
     title: ClassVar = "presence: is this text in the store?"
     headline: ClassVar = "auc"
     headline_title: ClassVar = "area under the curve"
-    found: ClassVar = "the area under the curve is {score}, {constant} by chance"
+    found: ClassVar = "asked which of two texts is stored, it is right in {score}, by chance in {constant}"
     things: ClassVar = "candidates"
     needs: ClassVar = "documents"
-    revision: ClassVar = 1
+    revision: ClassVar = 2
+    columns: ClassVar = LEDGER
 
     def evaluate(self, attack: PresenceAttack, side: VictimSide) -> AttackResult:
         """Draw candidates, hide them from the attacker's own texts, and score the answer."""
@@ -107,6 +109,8 @@ class PresenceThreat(Threat["PresenceAttack"]):
                 *membership_metrics(scores, drawn.members, drawn.owners),
                 text_only_area(exact, drawn.members, drawn.owners),
                 *oracle.ledger(pairs),
+                *(store.ledger() if store else ()),
+                Metric("candidate_texts", float(len(exact))),
             ],
             claim=release_claim(side, 1),
         )

@@ -153,6 +153,7 @@ class SecretsThreat(Threat["SecretsAttack"]):
                 *secret_metrics(side.corpus, secrets, scores, text_guesses),
                 *dev_metrics(side.auxiliary if store else side.corpus, secrets, guesses.on_dev),
                 *oracle.ledger(*pairs_of(view)),
+                *(store.ledger(attacked=len(vectors)) if store else ()),
             ],
             details=guesses.details,
             claim=release_claim(side, attack.observations),

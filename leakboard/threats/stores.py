@@ -11,9 +11,36 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from leakboard.column import Column
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import Attack, Floats, Texts
+from leakboard.metrics.measures import Metric
 from leakboard.threats.threat import VictimSide
+
+TABLES = ("leaderboard.csv", "best_known.csv", "page: attacks")
+LEDGER = (
+    Column(
+        "stolen_vectors",
+        "Number of stored vectors that the attacker has, those of known pairs and those to be linked included.",
+        TABLES,
+        title="stolen vectors",
+        kind="whole",
+        group="Attacker",
+        metric="stolen_vectors",
+        since="0.2.0",
+    ),
+    Column(
+        "candidate_texts",
+        "Number of texts among which the attacker looks for stored ones.",
+        TABLES,
+        title="candidates",
+        kind="whole",
+        group="Attacker",
+        metric="candidate_texts",
+        since="0.2.0",
+    ),
+)
+"""Columns of what the thief of a store has, next to its own texts, known pairs and queries."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +60,10 @@ class StolenStore:
     """Vectors whose texts the attacker knows."""
     vectors: Floats
     """The other vectors, in random order, float32 (n, d)."""
+
+    def ledger(self, attacked: int = 0) -> list[Metric]:
+        """Return the number of stolen vectors, those that the attacker guesses about (``attacked``) included."""
+        return [Metric("stolen_vectors", float(len(self.pairs.texts) + len(self.vectors) + attacked))]
 
 
 class StoreThief(Attack):

@@ -97,6 +97,7 @@ class TextsThreat(Threat["TextsAttack"]):
             metrics=[
                 *text_metrics(texts, guesses.ordered, side.corpus),
                 *oracle.ledger(*pairs_of(view)),
+                *(store.ledger(attacked=len(vectors)) if store else ()),
             ],
             details=guesses.details,
             sentences=recovered_texts(texts, guesses.ordered, Texts(side.corpus.texts("test")[:SENTENCES])),

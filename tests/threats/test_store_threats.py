@@ -107,6 +107,7 @@ class TestLinking:
         result = scores(Thief.threat.evaluate(Thief(pairs=20), side))
         assert (result["known_pairs"], result["own_texts"], result["queries"]) == (20, 170, 0)
         assert result["noiseless_queries"] == 420
+        assert (result["candidate_texts"], result["stolen_vectors"]) == (420, 260 + 240)
 
     def test_one_new_text_is_no_test(self, side):
         small = replace(side, corpus=side.corpus.with_rows("test", range(1)))
@@ -132,6 +133,25 @@ class TestLinking:
         corpus = replace(side.corpus, splits=type(side.corpus.splits)(parts))
         for attack in (AskingReader(), Searcher("vectors", pairs=100)):
             attack.threat.evaluate(attack, replace(side, corpus=corpus))
+
+
+class TestSentence:
+    ROW = {  # noqa: RUF012
+        **{"secrets": "text", "attack_score": 0.874, "attack_metric": HEADLINE, "privacy_best_constant": 0.9999},
+        **{"attack_advantage": 0.874, "attack_advantage_low": -0.01, "attack_advantage_high": 0.91},
+        **{"attack_advantage_p": 0.0, "test_size": 1200, "candidate_texts": 8000, "chosen_on": "dev"},
+    }
+
+    def test_links_are_counted_of_100_stored_vectors(self):
+        assert Thief.threat.sentence(self.ROW) == (
+            "87 of 100 stored vectors were linked to their text among 8,000 candidates at 1 % false links "
+            "(0 to 91; 1,200 vectors tried)"
+        )
+        assert Thief.threat.sentence({**self.ROW, "attack_advantage_p": 0.5}).endswith("tried; this may be chance)")
+
+    def test_an_attack_that_links_nothing_proves_nothing(self):
+        sentence = Thief.threat.sentence({**self.ROW, "attack_score": 0.0, "attack_advantage": 0.0})
+        assert "links no more vectors to their texts than chance would; this does not show that" in sentence
 
 
 class TestStolenStore:
@@ -222,6 +242,11 @@ class TestPresence:
         assert hidden.isdisjoint(attack.view.auxiliary.texts("train"))
         assert len(attack.store.pairs.texts) == 5
 
+    def test_the_ledger_counts_candidates_and_stolen_vectors(self, side):
+        search, theft = (scores(Searcher.threat.evaluate(Searcher(access), side)) for access in ("scores", "vectors"))
+        assert (search["candidate_texts"], "stolen_vectors" in search) == (260, False)
+        assert (theft["candidate_texts"], theft["stolen_vectors"]) == (260, 260)
+
     def test_the_texts_alone_tell_members_of_another_vocabulary_and_not_of_the_same(self, side, make_corpus):
         same = scores(Searcher.threat.evaluate(Searcher(), side))["presence_without_store"]
         assert 0.35 < same < 0.65
@@ -275,7 +300,7 @@ def test_a_thief_of_secrets_learns_from_its_own_texts_alone(side):
     assert np.array_equal(view.train.vectors, side.fitted().unprotected(own))
     assert np.array_equal(view.train.values["colour"], side.auxiliary.column("train", "colour"))
     assert len(view.store.pairs.texts) == 7
-    assert (result["known_pairs"], result["own_texts"]) == (7, 170)
+    assert (result["known_pairs"], result["own_texts"], result["stolen_vectors"]) == (7, 170, 260 + 240)
 
 
 def test_a_thief_without_the_secret_in_its_own_corpus_has_nothing_to_learn(side):
