@@ -90,7 +90,7 @@ def align(own: Floats, stored: Floats, pairs: Pairs | None = None, method: Metho
     names = [name for name in METHODS if method == name or (method == "auto" and not reasons[name])]
     if not names:
         zeros = linear(np.zeros((stored.shape[1], own.shape[1]), np.float32))
-        return replace(zeros, method="none", details=f"none: {reasons['permutation'] or reasons['identity']}")
+        return replace(zeros, method="none", details=reasons["permutation"] or reasons["identity"])
     order = np.random.default_rng(seed).permutation(len(stored))
     judges = order[: max(1, min(500, len(stored) // 5))]
     fitting = stored[order[len(judges) :]] if len(stored) > 1 else stored

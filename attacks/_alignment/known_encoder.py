@@ -63,6 +63,8 @@ class KnownEncoder:
             found = align(self.own, self.stored, self.pairs, method, seed)
         except RequestError as error:
             raise NotApplicable(f"alignment: {error}") from None
+        if found.method == "none":
+            raise NotApplicable(f"alignment: {found.details}")
         if candidates is None or found.method not in REFINED:
             return found
         refined = found

@@ -40,6 +40,18 @@ class Column:
         return len(self.values)
 
 
+def matrix(name: str, given: Any, rows: int) -> NDArray[np.float32]:
+    """Return numbers, float32 (rows, e), that a user's function gave.
+
+    Raises:
+        RequestError: they are no finite numbers, or have another number of rows.
+    """
+    column = _matrix(name, given, {})
+    if len(column) != rows:
+        raise RequestError(f"{name}: {len(column)} rows, but there are {rows} texts")
+    return _finite(column, None)
+
+
 def gather(
     vectors: Mapping[str, Any],
     secrets: Any,
@@ -54,7 +66,7 @@ def gather(
 
     Args:
         vectors: of one or several releases, by the name that messages use.
-        secrets: as `leakboard.evaluate` takes them, and all others likewise.
+        secrets: as `leakboard.evaluate` takes them, and all others likewise; None: there are none.
         labels: of the task.
         texts: of the rows.
         users: who wrote each text.
@@ -64,7 +76,7 @@ def gather(
     Raises:
         RequestError: lengths or indexes differ, a number or a class is missing, or a secret cannot be guessed.
     """
-    named = _secrets(secrets)
+    named = _secrets(secrets) if secrets is not None else {}
     matrices = [_matrix(name, given, named) for name, given in vectors.items()]
     arguments = {
         "label": ("labels", labels),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from leakboard.api.own_stores import Encoder
     from leakboard.api.report import Report
     from leakboard.data.readers.vector_databases import Source
     from leakboard.suite.suite_file import Device
@@ -32,19 +33,25 @@ MARK = ".evaluate.txt"
 """File of a folder whose other files evaluations may overwrite."""
 ID = "id"
 """Column of ids, if none is named."""
+ENCODED = "encoded"
+"""Option of ``precomputed``, and name of the file of what a user's function gives for the texts."""
 Attacks = str | Sequence[Any]
 """``all``, or entries of a suite and instances of attacks."""
+Part = str | Mapping[str, Any]
+"""A name, or a name with options, as a suite has it."""
 
 
 def evaluate(
     vectors: Any,
-    secrets: Any,
+    secrets: Any = None,
     *,
     labels: Any = None,
     texts: Any = None,
     users: Any = None,
     documents: Any = None,
     ids: Any = None,
+    encoder: Encoder | None = None,
+    protection: Part | None = None,
     attacks: Attacks = "all",
     out: str | Path | None = None,
     seed: int = 0,
@@ -59,13 +66,18 @@ def evaluate(
     Args:
         vectors: numbers (n, d). Or a mapping of names to several releases of the same rows, (n, d) each: the report
             compares each release with the first, on the same split and secrets.
-        secrets: columns of classes (gender, age group): a frame, a mapping of names to columns, or one series.
+        secrets: columns of classes (gender, age group): a frame, a mapping of names to columns, or one series. None
+            with ``encoder``: then only links and presence are tried.
         labels: the task's classes; without them no task is scored.
         texts: the texts; without them nothing is compared with what the text itself reveals.
         users: authors of the texts; no user is in two splits, and intervals are over users.
         documents: the document of each row, if rows are chunks of documents; no document is in two splits, and without
             users intervals are over documents.
         ids: names of the rows, none twice; an index of another object must equal them.
+        encoder: what a thief of the vectors knows: a victim (``sentence_encoder``, or a mapping with its options), or a
+            function of a list of texts that returns numbers (n, e). Adds links and presence; needs ``texts``.
+        protection: of the table in the victim ``vector_store``, a name or a mapping with options: the vectors are
+            protected before they are attacked.
         attacks: ``all`` that apply, or a list of names, entries of a suite, and instances such as ``MyAttack(k=3)``.
         out: folder that keeps the files, the suite and the run. None keeps nothing: rows and vectors stay in memory,
             and a temporary folder holds the run's other parts while it lasts.
@@ -77,23 +89,31 @@ def evaluate(
         RequestError: an argument is wrong; one line names it, the row, and what is allowed.
     """
     from leakboard.api.inputs import ROLES, gather
+    from leakboard.api.own_stores import check_encoder, encode
     from leakboard.suite.suite_file import Device
 
     require(FilePath | None, out=out)
     require(bool, progress=progress)
+    require(Part | None, protection=protection)
     seed = as_int(seed)
     require(Whole, seed=seed)
     require(Device, device=device)
+    check_encoder(encoder, texts is not None, secrets is not None)
     matrices, frame = gather(
         _releases(vectors), secrets, labels=labels, texts=texts, users=users, documents=documents, ids=ids
     )
     names = list(vectors) if isinstance(vectors, Mapping) else [""]
+    arrays = dict(zip(_file_names(len(matrices)), matrices.items(), strict=True))
+    if callable(encoder):
+        arrays[ENCODED] = ("encoder", encode(encoder, frame["text"].tolist()))
     folder = Path(out).resolve() if out is not None else None
-    with _reserved(folder, _file_names(len(matrices))) if folder else nullcontext():
-        table, files = _write(folder, matrices, frame) if folder else _in_memory(matrices, frame)
+    with _reserved(folder, list(arrays)) if folder else nullcontext():
+        table, files = _write(folder, arrays, frame) if folder else _in_memory(arrays, frame)
+        known = {ENCODED: files.pop(ENCODED)} if callable(encoder) else {"encoder": encoder}
+        options = {name: value for name, value in {"protection": protection, **known}.items() if value is not None}
         victims = [
-            {"precomputed": {"vectors": file}, **({"name": name} if name else {})}
-            for name, file in zip(names, files, strict=True)
+            {"precomputed": {"vectors": file, **options}, **({"name": name} if name else {})}
+            for name, file in zip(names, files.values(), strict=True)
         ]
         roles = {role: role for role in ("label", "text", "user", "document") if role in frame}
         columns = [str(column) for column in frame if column not in ROLES]
@@ -114,6 +134,9 @@ def suite_of(
     document: str | None = None,
     id: str | None = None,
     column: str | None = None,
+    encoder: Part | None = None,
+    encoded: str | Path | None = None,
+    protection: Part | None = None,
     attacks: Attacks = "all",
     seed: int = 0,
 ) -> dict[str, Any]:
@@ -130,6 +153,9 @@ def suite_of(
         id: column of the rows' ids, in both files if the vectors' file has columns; there it may be called ``id``, too.
             None: the column ``id``, in any case of letters, if both files have one without another role.
         column: of the vectors, if their file has several.
+        encoder: the victim that a thief of the vectors knows as their encoder.
+        encoded: or the file of what the thief's encoder gives for the same rows.
+        protection: of the vectors, before they are attacked.
         attacks: ``all`` that apply, or entries of a suite.
         seed: of the split, the attacks and everything else that is random.
 
@@ -139,6 +165,8 @@ def suite_of(
     if id is None and (common := _common_id(str(table), str(vectors))) not in (label, text, user, document, *secrets):
         id = common
     precomputed = {"vectors": str(vectors), **_options(Path(vectors), column, _id_of_vectors(str(vectors), id))}
+    known = {"encoder": encoder, "encoded": None if encoded is None else str(encoded), "protection": protection}
+    precomputed |= {name: value for name, value in known.items() if value is not None}
     roles = {"label": label, "text": text, "user": user, "document": document, "id": id}
     return _suite(str(table), [{"precomputed": precomputed}], secrets, **roles, attacks=attacks, seed=seed)
 
@@ -215,6 +243,7 @@ def _reserved(folder: Path, vectors: Sequence[str] = ()) -> Iterator[None]:
 
 def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -> Report:
     """Run a suite in a folder that keeps it as ``suite.yaml``, or without one in a temporary folder."""
+    from leakboard.api.own_stores import not_tried
     from leakboard.store import write_file
     from leakboard.suite.instances import as_entries
     from leakboard.suite.registry import Registry
@@ -229,7 +258,9 @@ def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -
     else:
         with TemporaryDirectory(prefix="leakboard-") as temporary:
             report = compute(loaded, loaded.cells(), registry, Path(temporary), progress=progress)
-    return dataclasses.replace(report, name="own vectors")
+    knows_encoder = any({"encoder", ENCODED} & victim["precomputed"].keys() for victim in suite["victims"])
+    notes = (*report.notes, *(not_tried(report.records) if knows_encoder else ()))
+    return dataclasses.replace(report, name="own vectors", notes=notes)
 
 
 def _releases(vectors: Any) -> dict[str, Any]:
@@ -276,7 +307,7 @@ def _usual_id(place: Source) -> str | None:
     return ID if ID in names else next((name for name in names if name.casefold() == ID), None)
 
 
-def _options(vectors: Path, column: str | None, id: str | None) -> dict[str, str]:
+def _options(vectors: Path, column: str | None, id: str | None) -> dict[str, Any]:
     """Return the options of the vectors; a bare array has no ids, and the victim says that it is joined by position."""
     options = {"column": column, "id": None if vectors.suffix.lower() == ".npy" else id}
     return {name: value for name, value in options.items() if value is not None}
@@ -295,8 +326,13 @@ def _entries(attacks: Attacks) -> list[Any]:
     return [dict(entry) if isinstance(entry, Mapping) else entry for entry in entries]
 
 
-def _in_memory(vectors: Mapping[str, NDArray[Any]], frame: pd.DataFrame) -> tuple[str, list[str]]:
-    """Return file names that refer to rows and vectors in memory."""
+def _in_memory(arrays: Mapping[str, tuple[str, NDArray[Any]]], frame: pd.DataFrame) -> tuple[str, dict[str, str]]:
+    """Return file names that refer to rows and arrays in memory.
+
+    Args:
+        arrays: title in messages, and content, of each array.
+        frame: rows.
+    """
     from leakboard.data.readers.in_memory import InMemory
     from leakboard.suite.files import FileName
 
@@ -305,8 +341,7 @@ def _in_memory(vectors: Mapping[str, NDArray[Any]], frame: pd.DataFrame) -> tupl
         file.content = InMemory.of(title, content)
         return file
 
-    files = zip(_file_names(len(vectors)), vectors.items(), strict=True)
-    return named("rows", "rows", frame), [named(name, title, matrix) for name, (title, matrix) in files]
+    return named("rows", "rows", frame), {name: named(name, *given) for name, given in arrays.items()}
 
 
 def _file_names(releases: int) -> list[str]:
@@ -314,8 +349,10 @@ def _file_names(releases: int) -> list[str]:
     return ["vectors"] if releases == 1 else [f"vectors_{number + 1}" for number in range(releases)]
 
 
-def _write(folder: Path, vectors: Mapping[str, NDArray[Any]], frame: pd.DataFrame) -> tuple[str, list[str]]:
-    """Write ``table.parquet`` and a file of NumPy for each release, and return their paths.
+def _write(
+    folder: Path, arrays: Mapping[str, tuple[str, NDArray[Any]]], frame: pd.DataFrame
+) -> tuple[str, dict[str, str]]:
+    """Write ``table.parquet`` and a file of NumPy for each array, and return their paths.
 
     Raises:
         StorageError: the folder cannot be written.
@@ -324,11 +361,11 @@ def _write(folder: Path, vectors: Mapping[str, NDArray[Any]], frame: pd.DataFram
 
     from leakboard.store import write_file
 
-    table, paths = BytesIO(), [folder / f"{name}.npy" for name in _file_names(len(vectors))]
+    table = BytesIO()
     frame.to_parquet(table, index=False)
     write_file(folder / "table.parquet", table.getvalue())
-    for path, matrix in zip(paths, vectors.values(), strict=True):
+    for name, (_, content) in arrays.items():
         array = BytesIO()
-        np.save(array, matrix)
-        write_file(path, array.getvalue())
-    return str(folder / "table.parquet"), [str(path) for path in paths]
+        np.save(array, content)
+        write_file(folder / f"{name}.npy", array.getvalue())
+    return str(folder / "table.parquet"), {name: str(folder / f"{name}.npy") for name in arrays}

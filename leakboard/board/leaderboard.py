@@ -230,6 +230,6 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
     parts += [BEYOND] if high is not None and bayes is not None and high < bayes - ROUNDING else []
     if row.get("attack_score") is not None and not beats_constant(row):
         parts.append(LOST)
-    elif row.get("attack_score") == 1 and not threat_named(done[0].threat).bounds_epsilon:
+    elif row.get("attack_score") == 1 and threat_named(done[0].threat).doubts_perfect_scores:
         parts.append(PERFECT)
     return "; ".join(parts) or "ok"

@@ -20,13 +20,25 @@ if TYPE_CHECKING:
 def evaluate(
     table: Annotated[str, typer.Argument(help="Rows: a csv, tsv, parquet, arrow or jsonl file, a glob, or a store.")],
     vectors: Annotated[str, typer.Option(help="Vectors: an npy, npz, parquet, arrow, csv or jsonl file, or a store.")],
-    secrets: Annotated[str, typer.Option(help="Columns of the table that are secret, as in gender,age.")],
+    secrets: Annotated[Optional[str], typer.Option(help="Columns that are secret, as in gender,age.")] = None,  # noqa: UP045
     label: Annotated[Optional[str], typer.Option(help="Column of the task's classes.")] = None,  # noqa: UP045
     text: Annotated[Optional[str], typer.Option(help="Column of the texts.")] = None,  # noqa: UP045
     user: Annotated[Optional[str], typer.Option(help="Column that says who wrote each text.")] = None,  # noqa: UP045
     document: Annotated[Optional[str], typer.Option(help="Column of the document that a row is a chunk of.")] = None,  # noqa: UP045
     id: Annotated[Optional[str], typer.Option(help="Column of ids by which rows and vectors are joined.")] = None,  # noqa: UP045
     column: Annotated[Optional[str], typer.Option(help="Column of the vectors, if their file has several.")] = None,  # noqa: UP045
+    encoder: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Victim that a thief of the vectors knows as their encoder, as in sentence_encoder."),
+    ] = None,
+    encoded: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Or a file of what the thief's encoder gives for the same rows."),
+    ] = None,
+    protection: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Protection to try on the vectors, as in rotation or 'gaussian: {sigma: 0.05}'."),
+    ] = None,
     attacks: Annotated[str, typer.Option(help="Names with commas, or all that apply.")] = "all",
     out: Annotated[Path, typer.Option(help="Folder for the suite and its results.")] = Path("runs/evaluate"),
     seed: Annotated[int, typer.Option(min=0, help="Of the split and the attacks.")] = 0,
@@ -41,8 +53,16 @@ def evaluate(
     rows = _located("TABLE", table, expand(table))
     matrix = _located("--vectors", vectors, [source(vectors)])
     chosen = "all" if attacks == "all" else _names("--attacks", attacks)
+    if not (secrets or encoder or encoded):
+        raise RequestError("--secrets: missing; allowed without it: --encoder or --encoded, to link stored vectors")
+    if (encoder or encoded) and not text:
+        raise RequestError("--text: missing; --encoder and --encoded need the column of the texts")
+    known: dict[str, Any] = {"encoder": _part("--encoder", encoder), "protection": _part("--protection", protection)}
+    if encoded:
+        known["encoded"] = _located("--encoded", encoded, [source(encoded)])
     roles = {"label": label, "text": text, "user": user, "document": document, "id": id, "column": column}
-    suite = suite_of(rows, matrix, _names("--secrets", secrets), **roles, attacks=chosen, seed=seed)
+    named = _names("--secrets", secrets) if secrets else []
+    suite = suite_of(rows, matrix, named, **roles, **known, attacks=chosen, seed=seed)
     report = run_kept(suite, out)
     console = screen()
     console.print(report.summary, markup=False, highlight=False, soft_wrap=True)
@@ -71,6 +91,20 @@ def _located(option: str, pattern: str, sources: Sequence[Source]) -> str:
     if not all(file.is_file() for file in files):
         raise RequestError(f"{option} {pattern}: no such file")
     return str(Path(pattern).resolve()) if files else pattern
+
+
+def _part(option: str, text: str | None) -> Any:
+    """Return a name, or a name with options, written as in a suite."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        part = YAML(typ="safe", pure=True).load(text) if text else None
+    except YAMLError:
+        part = ()
+    if part is not None and not isinstance(part, str | dict):
+        raise RequestError(f"{option} {text}: allowed is a name, or one with options, as in 'name: {{option: value}}'")
+    return part
 
 
 def _names(option: str, text: str) -> list[str]:

@@ -73,6 +73,7 @@ class LinkingThreat(Threat["LinkingAttack"]):
     nothing_found: ClassVar = "the strongest attack links no more vectors to their texts than chance would"
     things: ClassVar = "vectors"
     needs: ClassVar = "documents"
+    doubts_perfect_scores: ClassVar = False
     revision: ClassVar = 2
     columns: ClassVar = (
         Column(

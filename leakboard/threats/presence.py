@@ -82,6 +82,7 @@ class PresenceThreat(Threat["PresenceAttack"]):
     found: ClassVar = "asked which of two texts is stored, it is right in {score}, by chance in {constant}"
     things: ClassVar = "candidates"
     needs: ClassVar = "documents"
+    doubts_perfect_scores: ClassVar = False
     revision: ClassVar = 2
     columns: ClassVar = LEDGER
 

@@ -140,6 +140,8 @@ class Threat(ABC, Generic[A]):
     """Number to raise with every change of view or scoring that changes results."""
     beside_text_classifiers: ClassVar[bool] = False
     """Whether scores are compared with classifiers of the text itself."""
+    doubts_perfect_scores: ClassVar[bool] = True
+    """Whether a score of 1 is reported as a possible bug."""
 
     reads_texts: ClassVar[bool] = True
     """Whether the attacker or the scores need texts; False: vectors are enough."""
@@ -281,6 +283,7 @@ class AuditThreat(Threat[A]):
     title: ClassVar = "claims of privacy, audited"
     headline: ClassVar = "epsilon"
     bounds_epsilon: ClassVar = True
+    doubts_perfect_scores: ClassVar = False
 
     @classmethod
     def sentence(cls, row: Mapping[str, Any]) -> str:

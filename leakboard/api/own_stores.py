@@ -1,0 +1,61 @@
+"""State what the thief of a user's vector store knows of its encoder, and what could not be tried.
+
+A thief encodes texts by a victim of LeakBoard, or has what another encoder gives for the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from leakboard.errors import RequestError, plain
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from leakboard.pipeline.records import Record
+
+Encoder = str | Mapping[str, Any] | Callable[[list[str]], Any]
+"""A victim's name, a name with options, or a function that returns numbers (n, e) for n texts."""
+ENCODER = "encoder(texts)"
+"""Name of a function's answer in messages."""
+ATTACKS = ("linking", "presence")
+"""Attacks that an encoder adds."""
+
+
+def check_encoder(encoder: Any, has_texts: bool, has_secrets: bool) -> None:
+    """Refuse an encoder of another kind, one without texts, and neither an encoder nor secrets.
+
+    Raises:
+        RequestError: one line names the argument, and what is allowed.
+    """
+    if encoder is None:
+        if not has_secrets:
+            raise RequestError(
+                "secrets: there are none to guess; allowed without them: encoder=, to link stored vectors"
+            )
+        return
+    if not (isinstance(encoder, str | Mapping) or callable(encoder)):
+        allowed = "a victim's name, a name with options, or a function of texts"
+        raise RequestError(f"encoder: {plain(repr(encoder), 200)} is not allowed: {allowed}")
+    if not has_texts:
+        raise RequestError("encoder: it has no texts to encode; allowed: an encoder together with texts")
+
+
+def encode(encoder: Callable[[list[str]], Any], texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return what a user's function gives for the texts, float32 (n, e).
+
+    Raises:
+        RequestError: it is not a finite vector for each text.
+    """
+    from leakboard.api.inputs import matrix
+
+    return matrix(ENCODER, encoder(list(texts)), len(texts))
+
+
+def not_tried(records: Iterable[Record]) -> list[str]:
+    """Return a line for each attack on stores that does not apply, with the reason."""
+    skipped = [record for record in records if record.status == "skipped"]
+    lines = {record.attack.partition("(")[0]: record.reason for record in reversed(skipped)}
+    return [f"{name} was not tried: {lines[name]}" for name in ATTACKS if name in lines]

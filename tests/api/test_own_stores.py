@@ -1,0 +1,162 @@
+"""Own vector stores, whose encoder a thief knows: links are found, protections are tried, mistakes are one line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import leakboard
+from leakboard.cli import commands
+from leakboard.errors import RequestError
+
+N, WIDTH = 300, 16
+TABLE = np.random.default_rng(1).normal(size=(100, WIDTH)) * np.linspace(2, 0.5, WIDTH)
+TEXTS = [" ".join(map(str, row)) for row in np.random.default_rng(0).integers(100, size=(N, 8))]
+GENDER = ["f", "m"] * (N // 2)
+LINKED = "linked_at_1_percent_false_links"
+
+
+def encode(texts):
+    """Return the mean vectors of the numbers in texts."""
+    return np.array([TABLE[list(map(int, text.split()))].mean(0) for text in texts])
+
+
+def evaluate(vectors, attacks=("linking",), texts=TEXTS, **options):
+    return leakboard.evaluate(vectors, texts=texts, attacks=list(attacks), **options)
+
+
+@pytest.fixture(scope="module")
+def report():
+    return evaluate(encode(TEXTS), encoder=encode)
+
+
+class TestPlantedTruth:
+    def test_a_store_without_protection_is_linked_by_the_encoder(self, report):
+        row = report.table.iloc[0]
+        assert (row[LINKED], row["status"]) == (1, "ok")
+        assert (row["known_pairs"], row["queries"], row["candidate_texts"], row["stolen_vectors"]) == (0, 0, 270, 270)
+        assert report.sentences[0] == (
+            "100 of 100 stored vectors were linked to their text among 270 candidates at 1 % false links "
+            "(0 to 100; 60 vectors tried)"
+        )
+
+    def test_random_vectors_are_not_linked(self):
+        made = evaluate(np.random.default_rng(5).normal(size=(N, WIDTH)), encoder=encode)
+        assert made.table.iloc[0][LINKED] < 0.2
+
+    def test_without_an_encoder_nothing_is_linked_or_taken_for_linked(self):
+        made = evaluate(encode(TEXTS), ["linking", "presence"], secrets={"gender": GENDER})
+        assert not len(made.table)
+        assert "the victim has no public encoder that the attacker could know" in made.sentences[0]
+
+    @pytest.mark.slow
+    def test_a_protection_is_tried_before_the_attack(self):
+        made = evaluate(encode(TEXTS), encoder=encode, protection={"gaussian": {"sigma": 1.0}})
+        assert made.table.iloc[0]["linked_first"] < 0.2
+
+    @pytest.mark.slow
+    def test_several_releases_meet_the_same_thief(self, tmp_path):
+        vectors = encode(TEXTS)
+        releases = {"as stored": vectors, "random": np.random.default_rng(5).normal(size=vectors.shape)}
+        made = evaluate(releases, encoder=encode, out=tmp_path)
+        assert made.table.set_index("victim")["linked_first"]["as stored"] == 1
+        assert made.table.set_index("victim")["linked_first"]["random"] < 0.2
+        assert np.array_equal(np.load(tmp_path / "encoded.npy"), encode(TEXTS).astype(np.float32))
+        again = leakboard.run(tmp_path / "suite.yaml", out=tmp_path / "again")
+        assert again.table["attack_score"].equals(made.table["attack_score"])
+
+
+class TestOtherDimensions:
+    def test_a_store_that_was_cut_is_linked(self):
+        assert evaluate(encode(TEXTS)[:, :12], encoder=encode).table.iloc[0]["linked_first"] > 0.9
+
+    def test_a_store_of_more_dimensions_is_refused_with_the_reason(self):
+        vectors = encode(TEXTS)
+        made = evaluate(np.concatenate([vectors, vectors], axis=1), ["linking", "presence"], encoder=encode)
+        reason = "alignment: 32 stored dimensions, 16 own ones: only pairs or truncation help"
+        lines = [f"warning: {name} was not tried: {reason}" for name in ("linking", "presence")]
+        assert set(lines) <= set(made.sentences)
+
+    def test_with_pairs_it_is_linked(self):
+        mixed = encode(TEXTS) @ np.random.default_rng(2).normal(size=(WIDTH, 32))
+        made = evaluate(mixed, [{"linking": {"pairs": 60}}], encoder=encode)
+        assert made.table.iloc[0]["linked_first"] > 0.9
+        assert made.table.iloc[0]["known_pairs"] == 60
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoder": None}, "secrets: there are none to guess; allowed without them: encoder=, to link stored vectors"),
+        ({"texts": None}, "encoder: it has no texts to encode; allowed: an encoder together with texts"),
+        ({"encoder": 5}, "encoder: 5 is not allowed: a victim's name, a name with options, or a function of texts"),
+        ({"encoder": "sentence"}, r"precomputed.encoder: 'sentence' is not allowed.*did you mean 'sentence_encoder'"),
+        ({"encoder": lambda texts: np.eye(3)}, r"encoder\(texts\): 3 rows, but there are 300 texts"),
+        ({"encoder": lambda texts: np.full((N, 2), np.nan)}, r"encoder\(texts\): row 0: nan in column 0; 300 rows"),
+        ({"encoder": lambda texts: texts}, r"encoder\(texts\): .* of shape \(300,\) is not allowed: numbers of shape"),
+        ({"protection": 3}, "protection: 3 is not allowed"),
+        ({"protection": "rotatio"}, r"precomputed.protection: 'rotatio' is not allowed.*did you mean 'rotation'"),
+        (
+            {"protection": {"scale_and_perturb": {"beta": 0}}},
+            "scale_and_perturb.beta: 0 is not allowed: input should be",
+        ),
+        (
+            {"protection": {"product_quantisation": {"subvectors": 5}}},
+            r"product_quantisation.subvectors: 5 is not allowed with 16 dimensions \(allowed: 1, 2, 4, 8, 16\)",
+        ),
+        ({"vectors": np.ones((N, 3))}, "all 300 vectors are the same"),
+        ({"vectors": encode(TEXTS[:1]), "texts": TEXTS[:1]}, "1 different texts cannot be divided into train, dev"),
+        ({"texts": [" "] * N}, "texts: row 0: it is empty"),
+    ],
+)
+def test_mistakes_are_one_line(options, message):
+    with pytest.raises(RequestError, match=message) as refused:
+        evaluate(**{"vectors": encode(TEXTS), "encoder": encode, **options})
+    assert "\n" not in str(refused.value)
+
+
+def test_duplicated_vectors_work():
+    made = evaluate(np.repeat(encode(TEXTS[:100]), 3, axis=0), encoder=encode)
+    assert len(made.records) == 1
+    assert made.records[0].status == "ok"
+
+
+class TestCommand:
+    @pytest.fixture
+    def call(self, tmp_path, monkeypatch):
+        """Return a function that calls `evaluate` on a table and its vectors."""
+        monkeypatch.chdir(tmp_path)
+        pd.DataFrame({"text": TEXTS, "gender": GENDER}).to_csv("rows.csv", index=False)
+        np.save("stored.npy", encode(TEXTS))
+        np.save("known.npy", encode(TEXTS)[:, ::-1])
+
+        def call(*words):
+            given = ["evaluate", "rows.csv", "--vectors", "stored.npy", "--attacks", "linking", *words]
+            return CliRunner().invoke(commands.app, given)
+
+        return call
+
+    @pytest.mark.slow
+    def test_a_second_file_stands_for_the_encoder(self, call):
+        result = call("--text", "text", "--encoded", "known.npy")
+        assert result.exit_code == 0
+        assert "of 100 stored vectors were linked to their text among 270 candidates" in result.output
+        assert "encoded: " in result.output
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            ((), "--secrets: missing; allowed without it: --encoder or --encoded, to link stored vectors"),
+            (
+                ("--encoder", "sentence_encoder"),
+                "--text: missing; --encoder and --encoded need the column of the texts",
+            ),
+            (("--text", "text", "--encoder", "[1]"), "--encoder [1]: allowed is a name, or one with options"),
+            (("--text", "text", "--encoder", "{a"), "--encoder {a: allowed is a name, or one with options"),
+            (("--text", "text", "--encoded", "no.npy"), "--encoded no.npy: no such file"),
+        ],
+    )
+    def test_mistakes_are_one_line(self, call, words, message):
+        error = call(*words).exception
+        assert isinstance(error, RequestError)
+        assert str(error).startswith(message)
