@@ -25,6 +25,8 @@ DOCS = ROOT / "docs"
 ORDER = [DOCS / "tutorial.md", ROOT / "README.md", DOCS / "how_to" / "own_data.md"]
 """Pages that make the data, names and files of the other pages."""
 PAGES = [*ORDER, *(page for page in sorted(DOCS.rglob("*.md")) if page not in ORDER)]
+OF_STORES = DOCS / "how_to" / "own_store.md"
+"""Page that needs the clients of vector databases."""
 README = (ROOT / "README.md").read_text("utf-8")
 
 
@@ -42,7 +44,7 @@ def test_what_the_pages_show_works_in_order_and_passes_its_own_tests(tmp_path, m
         runner, "execute", lambda opened, display, engine, force: execute(opened, display, InProcess(), force)
     )
     reader = Reader()
-    for page in PAGES:
+    for page in [page for page in PAGES if page != OF_STORES]:
         print(f"reading {page.relative_to(ROOT)}")
         reader.read(page.read_text("utf-8"))
     for name in ("lsa", "nearest_texts"):
@@ -54,6 +56,18 @@ def test_what_the_pages_show_works_in_order_and_passes_its_own_tests(tmp_path, m
         assert rows
         assert not any(re.search("fail(?!ed: no better)|skipped", row["status"]) for row in rows)
     assert {row["verdict"] for row in rows_of(Path("runs/my_release/leaderboard.csv"))} == {"violated"}
+
+
+@pytest.mark.slow
+def test_the_page_of_own_stores_works_on_the_reviews_of_the_tutorial(tmp_path, monkeypatch):
+    for client in ("chromadb", "qdrant_client"):
+        pytest.importorskip(client)
+    monkeypatch.chdir(tmp_path)
+    reader = Reader()
+    reader.read_python(blocks((DOCS / "tutorial.md").read_text("utf-8"), "python")[0][1])
+    reader.read(OF_STORES.read_text("utf-8"))
+    noisy, gated = (rows_of(Path(f"runs/{name}/leaderboard.csv")) for name in ("noisy/suite", "store"))
+    assert float(noisy[0]["linked_first"]) < float(gated[0]["linked_first"]) == 1
 
 
 def test_the_pages_show_every_kind_of_command():

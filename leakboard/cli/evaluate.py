@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -86,11 +87,14 @@ def _with_means_named(rows: Sequence[Row]) -> list[Row]:
 
 
 def _located(option: str, pattern: str, sources: Sequence[Source]) -> str:
-    """Return an absolute path or glob, for the kept suite, and the address of a vector store as it is."""
-    files = [source for source in sources if isinstance(source, Path)]
+    """Return an absolute path or glob, for the kept suite; of a vector store its address, with an absolute folder."""
+    first, files = sources[0], [source for source in sources if isinstance(source, Path)]
     if not all(file.is_file() for file in files):
         raise RequestError(f"{option} {pattern}: no such file")
-    return str(Path(pattern).resolve()) if files else pattern
+    if isinstance(first, Path):
+        return str(Path(pattern).resolve())
+    folder = Path(first.location)
+    return str(replace(first, location=str(folder.resolve()))) if folder.is_dir() else pattern
 
 
 def _part(option: str, text: str | None) -> Any:

@@ -7,6 +7,8 @@ from typer.testing import CliRunner
 
 import leakboard
 from leakboard.cli import commands
+from leakboard.cli.evaluate import _located
+from leakboard.data.readers.tabular import expand
 from leakboard.errors import RequestError
 
 N, WIDTH = 300, 16
@@ -142,6 +144,13 @@ class TestCommand:
         assert result.exit_code == 0
         assert "of 100 stored vectors were linked to their text among 270 candidates" in result.output
         assert "encoded: " in result.output
+
+    def test_the_kept_suite_finds_a_local_store_from_any_folder(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "store").mkdir()
+        local, server = "chroma:store#reviews", "qdrant:http://localhost:6333#reviews"
+        assert _located("TABLE", local, expand(local)) == f"chroma:{tmp_path}/store#reviews"
+        assert _located("TABLE", server, expand(server)) == server
 
     @pytest.mark.parametrize(
         ("words", "message"),
