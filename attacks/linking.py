@@ -55,4 +55,5 @@ class Linking(LinkingAttack):
         alignment = encoder.seeing(vectors).align(self.alignment, seed, known)
         mapped = alignment(vectors)
         found = search(mapped, known, mapped, DEPTH)
-        return Links(found.rows, found.similarity, f"in {space}: {alignment.details}")
+        searched = "" if found.recall == 1 else f"; approximate search with recall {found.recall:.3f}"
+        return Links(found.rows, found.similarity, f"in {space}: {alignment.details}{searched}")

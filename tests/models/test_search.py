@@ -82,6 +82,21 @@ def test_approximate_search_measures_its_recall():
     assert nearest(queries, index, k, exact_limit=3000).recall == 1
 
 
+def test_approximate_search_finds_near_copies_among_clusters_and_returns_their_cosines():
+    rng = np.random.default_rng(1)
+    index = (gaussian(rng, 50, 32)[rng.integers(50, size=4000)] + 0.3 * gaussian(rng, 4000, 32)).astype(np.float32)
+    own = rng.integers(4000, size=300)
+    queries = (index[own] + 0.02 * gaussian(rng, 300, 32)).astype(np.float32)
+    found = nearest(queries, index, 5, exact_limit=0)
+    assert (found.rows[:, 0] == own).mean() > 0.98
+    assert found.recall > 0.8
+    expected = np.take_along_axis(cosines(queries, index), found.rows, axis=1)
+    assert np.allclose(found.similarity, expected, atol=1e-5)
+    assert (np.diff(found.similarity) <= 0).all()
+    again = nearest(queries, index, 5, exact_limit=0)
+    assert np.array_equal(found.rows, again.rows)
+
+
 @pytest.mark.parametrize("m", [1, 5, 20])
 def test_approximate_search_of_a_tiny_index(m):
     x = gaussian(np.random.default_rng(0), m, 4)
