@@ -55,7 +55,11 @@ def encode(encoder: Callable[[list[str]], Any], texts: Sequence[str]) -> NDArray
 
 
 def not_tried(records: Iterable[Record]) -> list[str]:
-    """Return a line for each attack on stores that does not apply, with the reason."""
-    skipped = [record for record in records if record.status == "skipped"]
+    """Return a line for each attack on stores that does not apply, with the reason.
+
+    If no attack applies, there is none: the report has the reasons of all.
+    """
+    records = list(records)
+    skipped = [r for r in records if r.status == "skipped"] if any(r.status == "ok" for r in records) else []
     lines = {record.attack.partition("(")[0]: record.reason for record in reversed(skipped)}
     return [f"{name} was not tried: {lines[name]}" for name in ATTACKS if name in lines]

@@ -1,11 +1,14 @@
 """Own vector stores, whose encoder a thief knows: links are found, protections are tried, mistakes are one line."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import leakboard
+from leakboard.api.own_stores import not_tried
 from leakboard.cli import commands
 from leakboard.cli.evaluate import _located
 from leakboard.data.readers.tabular import expand
@@ -76,8 +79,13 @@ class TestOtherDimensions:
         vectors = encode(TEXTS)
         made = evaluate(np.concatenate([vectors, vectors], axis=1), ["linking", "presence"], encoder=encode)
         reason = "alignment: 32 stored dimensions, 16 own ones: only pairs or truncation help"
-        lines = [f"warning: {name} was not tried: {reason}" for name in ("linking", "presence")]
-        assert set(lines) <= set(made.sentences)
+        assert made.sentences == [f"warning: no results: {name}: {reason}" for name in ("linking", "presence")]
+
+    def test_the_reason_is_told_next_to_other_results(self):
+        skipped = SimpleNamespace(status="skipped", attack="linking(pairs=3)", reason="why")
+        done = SimpleNamespace(status="ok", attack="attribute_inference", reason="")
+        assert not_tried([skipped, done]) == ["linking was not tried: why"]
+        assert not_tried([skipped]) == not_tried([done]) == []
 
     def test_with_pairs_it_is_linked(self):
         mixed = encode(TEXTS) @ np.random.default_rng(2).normal(size=(WIDTH, 32))
