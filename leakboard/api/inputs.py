@@ -7,7 +7,7 @@ were sorted or filtered differently would silently be joined wrongly.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -39,6 +39,11 @@ class Column:
     def __len__(self) -> int:
         return len(self.values)
 
+    def at(self, rows: NDArray[np.int64]) -> Column:
+        """Return these rows; an index that only numbers rows is gone."""
+        values = self.values[rows] if isinstance(self.values, np.ndarray) else [self.values[row] for row in rows]
+        return Column(self.name, values, self.index[rows] if self.index is not None and _is_own(self) else None)
+
 
 def matrix(name: str, given: Any, rows: int) -> NDArray[np.float32]:
     """Return numbers, float32 (rows, e), that a user's function gave.
@@ -61,8 +66,11 @@ def gather(
     users: Any = None,
     documents: Any = None,
     ids: Any = None,
-) -> tuple[dict[str, NDArray[np.float32]], pd.DataFrame]:
-    """Return the vectors, float32 (n, d) each, and a frame of strings: the secrets, and the given `ROLES`.
+    drop_missing: bool = False,
+) -> tuple[dict[str, NDArray[np.float32]], pd.DataFrame, int]:
+    """Return the vectors, float32 (n, d) each, a frame of strings, and the number of rows that were left out.
+
+    The frame has the secrets, and the given `ROLES`.
 
     Args:
         vectors: of one or several releases, by the name that messages use.
@@ -72,6 +80,7 @@ def gather(
         users: who wrote each text.
         documents: the document that each text is a part of.
         ids: of the rows.
+        drop_missing: leave out rows that lack a secret or a role, instead of refusing them.
 
     Raises:
         RequestError: lengths or indexes differ, a number or a class is missing, or a secret cannot be guessed.
@@ -88,6 +97,12 @@ def gather(
     given = {role: _column(name, value) for role, (name, value) in arguments.items() if value is not None}
     rows = [*matrices, *named.values(), *given.values()]
     _check_lengths(rows)
+    dropped = 0
+    if drop_missing and (kept := _complete([*named.values(), *given.values()])) is not None:
+        dropped = len(matrices[0]) - len(kept)
+        matrices = [matrix.at(kept) for matrix in matrices]
+        named, given = ({name: column.at(kept) for name, column in part.items()} for part in (named, given))
+        rows = [*matrices, *named.values(), *given.values()]
     if "id" in given:
         identifiers = _classes(given["id"], None, clean_id)
         rows.append(Column("ids", identifiers, pd.Index(identifiers)))
@@ -98,7 +113,21 @@ def gather(
     cleaners = {"text": clean_text, "document": clean_id, "id": clean_id}
     columns = {role: _classes(column, names, cleaners.get(role, clean_category)) for role, column in given.items()}
     columns |= {name: _secret(column, names) for name, column in named.items()}
-    return finite, pd.DataFrame(columns)
+    return finite, pd.DataFrame(columns), dropped
+
+
+def _complete(columns: Sequence[Column]) -> NDArray[np.int64] | None:
+    """Return the rows in which no column lacks a value, int64; None if there is no column.
+
+    Raises:
+        RequestError: there is no such row.
+    """
+    if not columns:
+        return None
+    lacks = np.any([[bool(np.all(pd.isna(value))) for value in column.values] for column in columns], axis=0)
+    if lacks.all():
+        raise RequestError(f"drop_missing: each of the {len(lacks)} rows lacks a value; allowed: rows that lack none")
+    return np.flatnonzero(~lacks)
 
 
 def _matrix(name: str, given: Any, secrets: Mapping[str, Column]) -> Column:
@@ -298,7 +327,8 @@ def _classes(column: Column, names: pd.Index | None, clean: Any = clean_category
         try:
             result.append(str(clean(value, "it")))
         except ValueError as error:
-            raise RequestError(f"{column.name}: {_row(row, names)}: {error}") from None
+            hint = "; drop_missing=True leaves such rows out" if value is None else ""
+            raise RequestError(f"{column.name}: {_row(row, names)}: {error}{hint}") from None
     return result
 
 

@@ -53,6 +53,7 @@ def evaluate(
     encoder: Encoder | None = None,
     protection: Part | None = None,
     attacks: Attacks = "all",
+    drop_missing: bool = False,
     out: str | Path | None = None,
     seed: int = 0,
     device: Device = "auto",
@@ -79,6 +80,7 @@ def evaluate(
         protection: of the table in the victim ``vector_store``, a name or a mapping with options: the vectors are
             protected before they are attacked.
         attacks: ``all`` that apply, or a list of names, entries of a suite, and instances such as ``MyAttack(k=3)``.
+        drop_missing: leave out rows that lack a secret, a label or a text, and say how many.
         out: folder that keeps the files, the suite and the run. None keeps nothing: rows and vectors stay in memory,
             and a temporary folder holds the run's other parts while it lasts.
         seed: of the split, the attacks and everything else that is random.
@@ -93,14 +95,21 @@ def evaluate(
     from leakboard.suite.suite_file import Device
 
     require(FilePath | None, out=out)
-    require(bool, progress=progress)
+    require(bool, progress=progress, drop_missing=drop_missing)
     require(Part | None, protection=protection)
     seed = as_int(seed)
     require(Whole, seed=seed)
     require(Device, device=device)
     check_encoder(encoder, texts is not None, secrets is not None)
-    matrices, frame = gather(
-        _releases(vectors), secrets, labels=labels, texts=texts, users=users, documents=documents, ids=ids
+    matrices, frame, dropped = gather(
+        _releases(vectors),
+        secrets,
+        labels=labels,
+        texts=texts,
+        users=users,
+        documents=documents,
+        ids=ids,
+        drop_missing=drop_missing,
     )
     names = list(vectors) if isinstance(vectors, Mapping) else [""]
     arrays = dict(zip(_file_names(len(matrices)), matrices.items(), strict=True))
@@ -120,7 +129,9 @@ def evaluate(
         suite = _suite(table, victims, columns, **roles, attacks=attacks, seed=seed)
         suite |= {} if device == "auto" else {"device": device}
         report = _run(suite, folder, progress)
-    return dataclasses.replace(report, releases=tuple(filter(None, names)))
+    left_out = f"{dropped} of {dropped + len(frame)} rows were left out, since they lack a value"
+    notes = (*report.notes, *([left_out] if dropped else ()))
+    return dataclasses.replace(report, releases=tuple(filter(None, names)), notes=notes)
 
 
 def suite_of(
@@ -138,7 +149,11 @@ def suite_of(
     encoded: str | Path | None = None,
     protection: Part | None = None,
     attacks: Attacks = "all",
+    entities: Sequence[str] = (),
+    bins: Mapping[str, int] | None = None,
+    drop_missing: bool = False,
     seed: int = 0,
+    seeds: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """Return the suite that attacks precomputed vectors, as its YAML has it.
 
@@ -157,7 +172,11 @@ def suite_of(
         encoded: or the file of what the thief's encoder gives for the same rows.
         protection: of the vectors, before they are attacked.
         attacks: ``all`` that apply, or entries of a suite.
+        entities: columns of 0 and 1: whether the text mentions somebody.
+        bins: for secrets that are numbers, the number of classes of equal size.
+        drop_missing: leave out rows that lack a value, and count them.
         seed: of the split, the attacks and everything else that is random.
+        seeds: of the attacks, instead of ``seed``; the split stays that of ``seed``.
 
     Raises:
         RequestError: no id is given, and the rows or the vectors cannot be read.
@@ -168,7 +187,11 @@ def suite_of(
     known = {"encoder": encoder, "encoded": None if encoded is None else str(encoded), "protection": protection}
     precomputed |= {name: value for name, value in known.items() if value is not None}
     roles = {"label": label, "text": text, "user": user, "document": document, "id": id}
-    return _suite(str(table), [{"precomputed": precomputed}], secrets, **roles, attacks=attacks, seed=seed)
+    options: dict[str, Any] = {"entities": list(entities), "bins": dict(bins or {})}
+    options["on_bad_rows"] = "drop" if drop_missing else None
+    victims = [{"precomputed": precomputed}]
+    suite = _suite(str(table), victims, secrets, **roles, **options, attacks=attacks, seed=seed)
+    return suite | ({"seeds": list(seeds)} if seeds else {})
 
 
 def _suite(
@@ -179,10 +202,11 @@ def _suite(
     text: str | None = None,
     attacks: Attacks = "all",
     seed: int = 0,
-    **columns: str | None,
+    **options: Any,
 ) -> dict[str, Any]:
+    """Return a suite; options of the dataset that are None or empty are left out."""
     dataset: dict[str, Any] = {"path": table, "text": text, "secrets": list(secrets)}
-    dataset |= {name: column for name, column in columns.items() if column is not None}
+    dataset |= {name: value for name, value in options.items() if value}
     dataset |= {"test_share": TEST_SHARE, **({"split_seed": seed} if seed else {})}
     return {
         "description": "What do these vectors give away?",

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from leakboard.board.leaderboard import join_warnings
 from leakboard.board.schema import Row, columns
 from leakboard.errors import RequestError, nearest
+from leakboard.pipeline.records import Record
+from leakboard.suite.names import Names
 from leakboard.threats.threat import known_threats, threat_named
 
 
@@ -61,6 +64,26 @@ def _is_share(name: str) -> bool:
     known = {column.name: column for column in columns("leaderboard.csv", known_threats())}
     shares = {column.metric or column.name for column in known.values() if column.kind in ("interval", "score", "gap")}
     return (known[name].metric or name) in shares
+
+
+def failures(records: Sequence[Record], rows: Sequence[Row], names: Names, limits: Sequence[Limit]) -> list[str]:
+    """Return why a run fails its limits: first own vectors that seem not to belong to their rows, then broken limits.
+
+    Without limits nothing fails.
+
+    Args:
+        records: of the run.
+        rows: of its leaderboard.
+        names: of its datasets and victims.
+        limits: to check.
+    """
+    if not limits:
+        return []
+    unmatched = [
+        f"{names.name('dataset', dataset)} / {names.name('victim', victim)}: {warning}"
+        for (dataset, victim), warning in join_warnings(records, rows).items()
+    ]
+    return [*unmatched, *broken_limits([names.row(row) for row in rows], limits)]
 
 
 def broken_limits(rows: Sequence[Row], limits: Sequence[Limit]) -> list[str]:

@@ -43,6 +43,12 @@ def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
         for check, meaning in CORPUS_CHECKS.items()
         if (share := shares.get(check))
     ]
+    warnings += [
+        f"{names.name('dataset', dataset)}: {dropped:.0f} of {shares['source_rows']:.0f} rows were left out, "
+        "since they lack a value or are unreadable"
+        for dataset, shares in checks.items()
+        if (dropped := shares.get("dropped_rows"))
+    ]
     guessing = [r for r in records if r.status == "ok" and not threat_named(r.threat).bounds_epsilon]
     sizes = {r.dataset: r.test_size for r in guessing if threat_named(r.threat).needs == "documents" and r.test_size}
     warnings += [

@@ -17,7 +17,7 @@ import leakboard
 from leakboard.cli.audit import audit
 from leakboard.cli.evaluate import evaluate
 from leakboard.cli.screen import screen
-from leakboard.cli.selection import read_only, read_seeds, require_folder
+from leakboard.cli.selection import Limits, read_only, read_seeds, require_folder
 from leakboard.cli.site import site
 from leakboard.cli.stale_cells import stale
 from leakboard.errors import RequestError, nearest, plain
@@ -33,7 +33,6 @@ console = screen()
 OutFolder = Annotated[Path, typer.Option("--out", help="Folder of runs and of the parts that they share.")]
 PluginFiles = Annotated[Optional[list[Path]], typer.Option("--plugin", help="Load one plugin file; repeatable.")]  # noqa: UP045
 Only = Annotated[Optional[list[str]], typer.Option("--only", help="dataset=, victim= or attack= name; repeatable.")]  # noqa: UP045
-Limits = Annotated[Optional[list[str]], typer.Option(help="A limit of every row, as in attack_score=0.6; repeatable.")]  # noqa: UP045
 Device = Annotated[Optional[str], typer.Option(help="auto, cpu or cuda; the suite's if left out.")]  # noqa: UP045
 SuiteName = Annotated[str, typer.Argument(help="A name under leaderboards/, or a YAML file.")]
 
@@ -113,7 +112,7 @@ def run(
 
     Exit status 3, with --at-most or --at-least: a row breaks a limit, or own vectors seem not to belong to their rows.
     """
-    from leakboard.board.gates import broken_limits, read_limits
+    from leakboard.board.gates import failures, read_limits
 
     if dry_run:
         from leakboard.cli.dry_run import print_plan
@@ -124,7 +123,7 @@ def run(
             read_limits(at_most or (), at_least or ())
             print_plan(console, opened)
         return
-    from leakboard.board.leaderboard import join_warnings, leaderboard
+    from leakboard.board.leaderboard import leaderboard
     from leakboard.board.run_files import write_files
     from leakboard.cli import console as output
     from leakboard.cli.engine_choice import chosen_engine
@@ -148,12 +147,7 @@ def run(
     output.print_comparison(console, opened)
     output.print_paths(console, paths)
     output.print_counts(console, opened)
-    broken: list[str] = []
-    if limits:
-        names = opened.suite.names
-        broken = broken_limits([names.row(row) for row in rows], limits)
-        for (dataset, victim), warning in join_warnings(records, rows).items():
-            broken.append(f"{names.name('dataset', dataset)} / {names.name('victim', victim)}: {warning}")
+    broken = failures(records, rows, opened.suite.names, limits)
     for line in broken:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if opened.unfinished:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from leakboard.cli.screen import screen
-from leakboard.cli.selection import require_folder
+from leakboard.cli.selection import Limits, read_seeds, require_folder
 from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
@@ -22,6 +22,14 @@ def evaluate(
     table: Annotated[str, typer.Argument(help="Rows: a csv, tsv, parquet, arrow or jsonl file, a glob, or a store.")],
     vectors: Annotated[str, typer.Option(help="Vectors: an npy, npz, parquet, arrow, csv or jsonl file, or a store.")],
     secrets: Annotated[Optional[str], typer.Option(help="Columns that are secret, as in gender,age.")] = None,  # noqa: UP045
+    entities: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Columns of 0 and 1: whether the text mentions somebody, as in alice,bob."),
+    ] = None,
+    bins: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="Classes of equal size for a secret that is a number, as in age=4; repeatable."),
+    ] = None,
     label: Annotated[Optional[str], typer.Option(help="Column of the task's classes.")] = None,  # noqa: UP045
     text: Annotated[Optional[str], typer.Option(help="Column of the texts.")] = None,  # noqa: UP045
     user: Annotated[Optional[str], typer.Option(help="Column that says who wrote each text.")] = None,  # noqa: UP045
@@ -41,21 +49,35 @@ def evaluate(
         typer.Option(help="Protection to try on the vectors, as in rotation or 'gaussian: {sigma: 0.05}'."),
     ] = None,
     attacks: Annotated[str, typer.Option(help="Names with commas, or all that apply.")] = "all",
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows that lack a value, and count them.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the suite and its results.")] = Path("runs/evaluate"),
+    html: Annotated[Optional[Path], typer.Option(help="Also save the report as a page to send.")] = None,  # noqa: UP045
     seed: Annotated[int, typer.Option(min=0, help="Of the split and the attacks.")] = 0,
+    seeds: Annotated[Optional[str], typer.Option(help="Attack with several seeds on one split, as in 0,1,2.")] = None,  # noqa: UP045
+    at_most: Limits = None,
+    at_least: Limits = None,
 ) -> None:
-    """Attack the vectors of a table's rows, without any YAML; the suite that it ran is printed and kept."""
+    """Attack the vectors of a table's rows, without any YAML; the suite that it ran is printed and kept.
+
+    Exit status 3, with --at-most or --at-least: a row breaks a limit, or vectors seem not to belong to their rows.
+    """
     from leakboard.api.own_vectors import as_yaml, run_kept, suite_of
+    from leakboard.board.gates import failures, read_limits
+    from leakboard.board.leaderboard import leaderboard
     from leakboard.cli.console import print_table, rich_table
     from leakboard.data.readers.tabular import expand
     from leakboard.data.readers.vector_databases import source
 
     require_folder(out)
+    limits = read_limits(at_most or (), at_least or ())
     rows = _located("TABLE", table, expand(table))
     matrix = _located("--vectors", vectors, [source(vectors)])
     chosen = "all" if attacks == "all" else _names("--attacks", attacks)
-    if not (secrets or encoder or encoded):
-        raise RequestError("--secrets: missing; allowed without it: --encoder or --encoded, to link stored vectors")
+    if not (secrets or entities or encoder or encoded):
+        allowed = "--entities, or --encoder or --encoded, to link stored vectors"
+        raise RequestError(f"--secrets: missing; allowed without it: {allowed}")
     if (encoder or encoded) and not text:
         raise RequestError("--text: missing; --encoder and --encoded need the column of the texts")
     known: dict[str, Any] = {"encoder": _part("--encoder", encoder), "protection": _part("--protection", protection)}
@@ -63,7 +85,19 @@ def evaluate(
         known["encoded"] = _located("--encoded", encoded, [source(encoded)])
     roles = {"label": label, "text": text, "user": user, "document": document, "id": id, "column": column}
     named = _names("--secrets", secrets) if secrets else []
-    suite = suite_of(rows, matrix, named, **roles, **known, attacks=chosen, seed=seed)
+    suite = suite_of(
+        rows,
+        matrix,
+        named,
+        entities=_names("--entities", entities) if entities else [],
+        bins=_bins(bins or ()),
+        **roles,
+        **known,
+        attacks=chosen,
+        drop_missing=drop_missing,
+        seed=seed,
+        seeds=read_seeds(seeds),
+    )
     report = run_kept(suite, out)
     console = screen()
     console.print(report.summary, markup=False, highlight=False, soft_wrap=True)
@@ -71,9 +105,16 @@ def evaluate(
     print_table(console, rich_table(shown, _with_means_named(results)))
     console.print(f"\nthe suite, kept in {out / 'suite.yaml'}:\n", markup=False, highlight=False, soft_wrap=True)
     console.print(as_yaml(suite), markup=False, highlight=False, soft_wrap=True)
+    if html:
+        console.print(str(report.save(html)), markup=False, highlight=False, soft_wrap=True)
+    broken = failures(report.records, leaderboard(report.records), report.names, limits)
+    for line in broken:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     statuses = {record.status for record in report.records}
     if "failed" in statuses or "ok" not in statuses:
         raise typer.Exit(1)
+    if broken:
+        raise typer.Exit(3)
 
 
 def _with_means_named(rows: Sequence[Row]) -> list[Row]:
@@ -109,6 +150,17 @@ def _part(option: str, text: str | None) -> Any:
     if part is not None and not isinstance(part, str | dict):
         raise RequestError(f"{option} {text}: allowed is a name, or one with options, as in 'name: {{option: value}}'")
     return part
+
+
+def _bins(entries: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of bins by secret, from entries such as ``age=4``."""
+    bins: dict[str, int] = {}
+    for entry in entries:
+        secret, equals, count = entry.rpartition("=")
+        if not (secret and equals and count.isdecimal()):
+            raise RequestError(f"--bins {entry}: allowed is SECRET=NUMBER, as in age=4")
+        bins[secret] = int(count)
+    return bins
 
 
 def _names(option: str, text: str) -> list[str]:

@@ -1,11 +1,17 @@
-"""Read the options that select cells of a suite, ``--seeds`` and ``--only``, and check ``--out``."""
+"""Read the options that several commands share: ``--seeds``, ``--only``, ``--out`` and limits."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
 
 from leakboard.errors import RequestError, nearest
+
+Limits = Annotated[Optional[list[str]], typer.Option(help="A limit of every row, as in attack_score=0.6; repeatable.")]  # noqa: UP045
+"""The form of ``--at-most`` and ``--at-least``."""
 
 
 def read_seeds(text: str | None) -> list[int] | None:

@@ -1,0 +1,101 @@
+"""``evaluate`` takes entities, bins, seeds and limits, leaves out rows that lack a value, and writes a page."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from ruamel.yaml import YAML
+
+import leakboard
+from leakboard.api import own_vectors
+from leakboard.errors import RequestError
+
+N = 300
+QUICK = {"portfolio": "logistic", "inputs": "raw"}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(3)
+    age, alice, gender = rng.integers(18, 78, N), rng.integers(2, size=N), rng.choice(["f", "m"], N).astype(object)
+    vectors = rng.normal(size=(N, 4)).astype(np.float32)
+    vectors[:, 0] += 8 * (gender == "f")
+    vectors[:, 1] += age
+    vectors[:, 2] += 8 * alice
+    gender[7] = None
+    return vectors, pd.DataFrame({"gender": gender, "age": age, "alice": alice})
+
+
+@pytest.fixture
+def evaluate(rows, tmp_path, command_line, monkeypatch):
+    np.save(tmp_path / "v.npy", rows[0])
+    rows[1].to_csv(tmp_path / "mine.csv", index=False)
+    entries = own_vectors._entries
+    monkeypatch.setattr(
+        own_vectors,
+        "_entries",
+        lambda given: entries([{name: QUICK} if isinstance(name, str) else name for name in given]),
+    )
+
+    def call(*options, attacks="attribute_inference"):
+        given = ["--vectors", tmp_path / "v.npy", "--out", tmp_path / "out", "--attacks", attacks]
+        return command_line("evaluate", tmp_path / "mine.csv", *given, *options)
+
+    return call
+
+
+@pytest.mark.slow
+def test_all_of_them_together(evaluate, tmp_path):
+    options = ["--secrets", "gender,age", "--bins", "age=3", "--entities", "alice", "--seeds", "0,1", "--drop-missing"]
+    code, out, err = evaluate(*options, "--html", tmp_path / "page.html", attacks="attribute_inference,entity_presence")
+    assert code == 0, err
+    suite = YAML(typ="safe").load((tmp_path / "out" / "suite.yaml").read_text("utf-8"))
+    table = suite["datasets"][0]["table"]
+    assert (suite["seeds"], table["bins"], table["entities"], table["on_bad_rows"]) == (
+        [0, 1],
+        {"age": 3},
+        ["alice"],
+        "drop",
+    )
+    assert f"1 of {N} rows were left out" in out
+    assert "<html" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_a_row_that_lacks_a_secret_is_refused_unless_it_is_dropped(evaluate, rows):
+    code, _, err = evaluate("--secrets", "gender")
+    assert code == 2
+    assert "gender" in err
+    with pytest.raises(RequestError, match=r"row 7: it is missing.*drop_missing"):
+        leakboard.evaluate(rows[0], rows[1][["gender"]], progress=False)
+    kept = leakboard.evaluate(
+        rows[0], rows[1][["gender"]], attacks=[{"attribute_inference": QUICK}], drop_missing=True, progress=False
+    )
+    assert f"warning: 1 of {N} rows were left out, since they lack a value" in kept.sentences
+
+
+def test_rows_that_all_lack_a_value_are_refused():
+    nothing = pd.DataFrame({"gender": [None] * 4})
+    with pytest.raises(RequestError, match="each of the 4 rows lacks a value"):
+        leakboard.evaluate(np.ones((4, 2)), nothing, drop_missing=True, progress=False)
+
+
+@pytest.mark.parametrize(("limit", "code"), [("attack_advantage=0.2", 3), ("attack_advantage=1", 0)])
+def test_a_limit_that_a_row_breaks_is_exit_status_3(evaluate, limit, code):
+    given, out, _ = evaluate("--entities", "alice", "--at-most", limit, attacks="entity_presence")
+    assert given == code
+    assert ("at most 0.2 was asked" in out) == (code == 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--secrets", "age", "--bins", "age"], "--bins age: allowed is SECRET=NUMBER, as in age=4"),
+        (["--secrets", "age", "--bins", "size=4"], "'size' is not one of the secrets"),
+        (["--secrets", "age", "--seeds", "one"], "--seeds one: allowed are whole numbers"),
+        (["--secrets", "age", "--at-most", "leak=1"], "--at-most leak=1: allowed is COLUMN=NUMBER"),
+        ([], "--secrets: missing; allowed without it: --entities, or --encoder"),
+    ],
+)
+def test_a_wrong_option_is_one_line(evaluate, options, message):
+    code, _, err = evaluate(*options)
+    assert (code, err.count("\n")) == (2, 1), err
+    assert message in err
