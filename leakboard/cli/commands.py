@@ -17,7 +17,7 @@ import leakboard
 from leakboard.cli.audit import audit
 from leakboard.cli.evaluate import evaluate
 from leakboard.cli.screen import screen
-from leakboard.cli.selection import Limits, read_only, read_seeds, require_folder
+from leakboard.cli.selection import Limits, out_folder, read_only, read_seeds, require_folder
 from leakboard.cli.site import site
 from leakboard.cli.stale_cells import stale
 from leakboard.errors import RequestError, nearest, plain
@@ -30,7 +30,10 @@ app = typer.Typer(
 )
 console = screen()
 
-OutFolder = Annotated[Path, typer.Option("--out", help="Folder of runs and of the parts that they share.")]
+OutFolder = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--out", help="Folder of runs and of the parts that they share: runs, or that of a kept suite."),
+]
 PluginFiles = Annotated[Optional[list[Path]], typer.Option("--plugin", help="Load one plugin file; repeatable.")]  # noqa: UP045
 Only = Annotated[Optional[list[str]], typer.Option("--only", help="dataset=, victim= or attack= name; repeatable.")]  # noqa: UP045
 Device = Annotated[Optional[str], typer.Option(help="auto, cpu or cuda; the suite's if left out.")]  # noqa: UP045
@@ -95,7 +98,7 @@ def default(
 @app.command()
 def run(
     suite: SuiteName = "demo",
-    out: OutFolder = Path("runs"),
+    out: OutFolder = None,
     only: Only = None,
     seeds: Annotated[Optional[str], typer.Option(help="Instead of the suite's, as in 0,1,2.")] = None,  # noqa: UP045
     jobs: Annotated[Optional[int], typer.Option(min=1, help="Cells at once; as many as cores if left out.")] = None,  # noqa: UP045
@@ -131,6 +134,7 @@ def run(
     from leakboard.pipeline import runner
     from leakboard.pipeline.records import in_natural_order
 
+    out = out_folder(out, suite)
     chosen = chosen_engine(console, engine, jobs, address, out)
     try:
         opened = _open(suite, out, only, seeds, plugin, not force, device)
@@ -163,7 +167,7 @@ app.command()(audit)
 @app.command()
 def report(
     suite: SuiteName,
-    out: OutFolder = Path("runs"),
+    out: OutFolder = None,
     plugin: PluginFiles = None,
     svg: Annotated[Optional[Path], typer.Option(help="Also save the printed leaderboard as a picture.")] = None,  # noqa: UP045
     html: Annotated[Optional[Path], typer.Option(help="Also save a self-contained page to browse.")] = None,  # noqa: UP045
@@ -206,7 +210,7 @@ app.command()(stale)
 @app.command()
 def publish(
     suite: SuiteName,
-    out: OutFolder = Path("runs"),
+    out: OutFolder = None,
     only: Only = None,
     seeds: Annotated[Optional[str], typer.Option(help="Publish as soon as these are finished, as in 0,1.")] = None,  # noqa: UP045
     plugin: PluginFiles = None,
@@ -324,6 +328,7 @@ def _open(suite, out, only, seeds, plugin, reuse=True, device=None):  # type: ig
     from leakboard.suite.registry import Registry
     from leakboard.suite.suites import load_suite
 
+    out = out_folder(out, suite)
     require_folder(out)
     registry = Registry(plugin or ())
     loaded = load_suite(suite, registry).on(device)

@@ -30,6 +30,14 @@ def read_seeds(text: str | None) -> list[int] | None:
     return sorted(map(int, parts))
 
 
+def out_folder(out: Path | None, suite: str) -> Path:
+    """Return the folder of a run: as given, else the folder in which `evaluate` kept the suite, else ``runs``."""
+    from leakboard.api.own_vectors import MARK
+
+    home = Path(suite).parent
+    return out or (home if (home / MARK).is_file() else Path("runs"))
+
+
 def require_folder(out: Path) -> None:
     """Refuse a path that is no folder and that cannot become one, before anything is computed.
 

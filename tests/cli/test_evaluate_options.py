@@ -72,6 +72,18 @@ def test_a_row_that_lacks_a_secret_is_refused_unless_it_is_dropped(evaluate, row
     assert f"warning: 1 of {N} rows were left out, since they lack a value" in kept.sentences
 
 
+def test_the_kept_suite_is_reported_and_run_again_where_it_is(evaluate, command_line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert evaluate("--entities", "alice", attacks="entity_presence")[0] == 0
+    code, out, err = command_line("report", tmp_path / "out" / "suite.yaml")
+    assert (code, "entity_presence" in out) == (0, True), err
+    code, out, _ = command_line("run", tmp_path / "out" / "suite.yaml", "--at-most", "attack_f1=0")
+    assert code == 2
+    code, out, _ = command_line("run", tmp_path / "out" / "suite.yaml", "--at-most", "attack_advantage=0.2")
+    assert (code, "1 of 1 cells are taken from other suites" in out) == (3, True), out
+    assert not (tmp_path / "runs").exists()
+
+
 def test_rows_that_all_lack_a_value_are_refused():
     nothing = pd.DataFrame({"gender": [None] * 4})
     with pytest.raises(RequestError, match="each of the 4 rows lacks a value"):
