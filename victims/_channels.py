@@ -1,0 +1,26 @@
+"""Name the channels that a sanitiser may have."""
+
+from collections.abc import Mapping
+
+from leakboard.privacy.channels.channel import Channel
+from leakboard.privacy.channels.clusant import CluSanT
+from leakboard.privacy.channels.custext import CusText, CusTextAsInPyPantera, CusTextAsReleased
+from leakboard.privacy.channels.diffractor import OneDiffractor
+from leakboard.privacy.channels.randomised_response import ExponentialMechanism, RandomisedResponse
+from leakboard.privacy.channels.santext import SanText, SanTextPlus
+from leakboard.privacy.channels.tem import TEM, TEMAsInMLDP, TEMAsInPyPantera
+
+CHANNELS: Mapping[str, type[Channel]] = {
+    "randomised_response": RandomisedResponse,
+    "exponential": ExponentialMechanism,
+    "santext": SanText,
+    "santext_plus": SanTextPlus,
+    "custext": CusText,
+    "custext_as_released": CusTextAsReleased,
+    "custext_pypantera": CusTextAsInPyPantera,
+    "tem": TEM,
+    "tem_mldp": TEMAsInMLDP,
+    "tem_pypantera": TEMAsInPyPantera,
+    "clusant": CluSanT,
+    "one_diffractor": OneDiffractor,
+}
