@@ -41,6 +41,8 @@ class ChannelClaim:
     """Nats that the claim allows at any distance."""
     scope: str = ""
     """The words or outputs about which the claim is, in words; empty: all."""
+    is_proved: bool = False
+    """Whether the claim follows from the rule in real arithmetic; the docstring of the class says why."""
 
 
 @dataclass(frozen=True)

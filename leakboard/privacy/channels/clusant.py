@@ -70,7 +70,7 @@ class FittedCluSanT(FittedChannel):
     @property
     def claim(self) -> ChannelClaim:
         """2 epsilon. In a cluster the scores of any input differ by at most the diameter, so each step is private."""
-        return ChannelClaim(2 * self.epsilon, DIFFERENT)
+        return ChannelClaim(2 * self.epsilon, DIFFERENT, is_proved=True)
 
     def log_probabilities(self, rows: Integers) -> Numbers:
         """Return the rows of the matrix."""

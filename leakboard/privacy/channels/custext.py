@@ -21,7 +21,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -29,7 +29,15 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from leakboard.interfaces import Integers
-from leakboard.privacy.channels.channel import Channel, ChannelClaim, FittedChannel, Positive, channel, log_softmax
+from leakboard.privacy.channels.channel import (
+    DIFFERENT,
+    Channel,
+    ChannelClaim,
+    FittedChannel,
+    Positive,
+    channel,
+    log_softmax,
+)
 from leakboard.privacy.channels.words import Numbers, WordSpace
 
 Similarities = Callable[[int, Integers], Numbers]
@@ -47,11 +55,15 @@ class FittedSets(FittedChannel):
     """ln P of these words, float64 (V, K); -inf where the set has no word."""
     is_kept: NDArray[np.bool_]
     """Whether a word is published as it is, bool (V,)."""
+    is_partition: bool
+    """Whether the sets are a partition. Then the claim holds: weights and sums change by at most exp(epsilon / 2)."""
 
     @property
     def claim(self) -> ChannelClaim:
         """Epsilon between two words whose sets share a word. A set is public: it shows ln(V / K) nats of every word."""
-        return ChannelClaim(self.epsilon, "different words", scope="words whose sets of outputs share a word")
+        return ChannelClaim(
+            self.epsilon, DIFFERENT, scope="words whose sets of outputs share a word", is_proved=self.is_partition
+        )
 
     def distances(self, rows: Integers, columns: Integers) -> Numbers:
         """Return 1 for two words whose sets share a word, infinity for other words and for kept words."""
@@ -71,6 +83,7 @@ class FittedSets(FittedChannel):
 class SetsChannel(Channel):
     """A recipe that gives every word a set of outputs."""
 
+    is_partition: ClassVar[bool] = False
     epsilon: Any
     size: Any
     kept: Any
@@ -93,13 +106,14 @@ class SetsChannel(Channel):
         kept = np.flatnonzero(is_kept)
         sets[kept], logs[kept] = -1, -np.inf
         sets[kept, 0], logs[kept, 0] = kept, 0.0
-        return FittedSets(space, self.epsilon, sets, logs, is_kept)
+        return FittedSets(space, self.epsilon, sets, logs, is_kept, self.is_partition)
 
 
 @channel(revision=1)
 class CusText(SetsChannel):
     """Publishes a word of the input's cluster, by Euclidean distance."""
 
+    is_partition: ClassVar[bool] = True
     epsilon: Positive
     """Epsilon between two words of one cluster."""
     size: Annotated[int, Field(ge=1)] = 20
@@ -123,6 +137,8 @@ class CusText(SetsChannel):
 class CusTextAsReleased(CusText):
     """Publishes words as the released code does: words that have a set already fill the sets of late words."""
 
+    is_partition: ClassVar[bool] = False
+
     def outputs(self, space: WordSpace) -> tuple[Integers, Similarities]:
         """Return sets that overlap; a word of an earlier set has the similarity 0."""
         unit = space.unit.copy()
@@ -145,6 +161,7 @@ class CusTextAsReleased(CusText):
 class CusTextAsInPyPantera(CusText):
     """Publishes words as pypantera does: every word has a set of its own."""
 
+    is_partition: ClassVar[bool] = False
     score: Literal["euclidean", "cosine"] = "euclidean"
     """With ``cosine`` the code sorts the similarities from the least one on."""
 

@@ -68,7 +68,8 @@ class FittedOneDiffractor(FittedChannel):
     @property
     def claim(self) -> ChannelClaim:
         """Epsilon for each ``sensitivity`` places."""
-        return ChannelClaim(self.epsilon / self.sensitivity, "places in the list")
+        is_proved = self.public_seed is None
+        return ChannelClaim(self.epsilon / self.sensitivity, "places in the list", is_proved=is_proved)
 
     def distances(self, rows: Integers, columns: Integers) -> Numbers:
         """Return how many places the words are apart."""

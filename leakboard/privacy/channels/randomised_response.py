@@ -47,7 +47,7 @@ class FittedRandomisedResponse(FittedChannel):
     @property
     def claim(self) -> ChannelClaim:
         """Epsilon, which is attained: P(x | x) / P(x | x') = e^epsilon."""
-        return ChannelClaim(self.epsilon, DIFFERENT)
+        return ChannelClaim(self.epsilon, DIFFERENT, is_proved=True)
 
     def log_probabilities(self, rows: Integers) -> Numbers:
         """Return the rows of the matrix."""
@@ -81,7 +81,7 @@ class FittedExponentialMechanism(FittedChannel):
     @property
     def claim(self) -> ChannelClaim:
         """Epsilon: exp(epsilon u / (2 D)) and the sum over all words each differ by at most exp(epsilon / 2)."""
-        return ChannelClaim(self.epsilon, DIFFERENT)
+        return ChannelClaim(self.epsilon, DIFFERENT, is_proved=True)
 
     def log_probabilities(self, rows: Integers) -> Numbers:
         """Return the rows of the matrix; with equal vectors only (range 0), all words are equally likely."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -38,12 +38,13 @@ class SanText(Channel):
 class FittedEuclidean(FittedChannel):
     """A mechanism that claims epsilon for each unit of Euclidean distance."""
 
+    is_proved: ClassVar[bool] = False
     epsilon: float
 
     @property
     def claim(self) -> ChannelClaim:
         """Epsilon times the Euclidean distance of the words."""
-        return ChannelClaim(self.epsilon, "Euclidean")
+        return ChannelClaim(self.epsilon, "Euclidean", is_proved=self.is_proved)
 
     def distances(self, rows: Integers, columns: Integers) -> Numbers:
         """Return Euclidean distances."""
@@ -57,6 +58,8 @@ class FittedSanText(FittedEuclidean):
     The claim holds by the triangle inequality: the weight and the sum of all weights each change by at most
     exp(epsilon d / 2).
     """
+
+    is_proved: ClassVar[bool] = True
 
     def log_probabilities(self, rows: Integers) -> Numbers:
         """Return the rows of the matrix."""
@@ -90,8 +93,12 @@ class FittedSanTextPlus(FittedEuclidean):
 
     @property
     def claim(self) -> ChannelClaim:
-        """Utility-optimised metric privacy: epsilon d + ln(1 / replaced), for outputs that are sensitive words."""
-        return ChannelClaim(self.epsilon, "Euclidean", -math.log(self.replaced), "outputs that are sensitive words")
+        """Utility-optimised metric privacy: epsilon d + ln(1 / replaced), for outputs that are sensitive words.
+
+        It holds: SanText changes by at most epsilon d, and the factor ``replaced`` stands in at most one of two rows.
+        """
+        cost, scope = math.log(1 / self.replaced), "outputs that are sensitive words"
+        return ChannelClaim(self.epsilon, "Euclidean", cost, scope, is_proved=True)
 
     @property
     def claimed_outputs(self) -> Integers:

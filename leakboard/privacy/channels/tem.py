@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -56,6 +56,8 @@ def threshold(epsilon: float, beta: float, others: int) -> float:
 @dataclass(frozen=True)
 class FittedTEM(FittedEuclidean):
     """P(y | x) proportional to exp(-epsilon min(d, gamma) / 2). The claim holds as SanText's does."""
+
+    is_proved: ClassVar[bool] = True
 
     gamma: float
 
@@ -108,6 +110,8 @@ class TEMAsInPyPantera(TEM):
 @dataclass(frozen=True)
 class FittedTEMAsInPyPantera(FittedTEM):
     """TEM in which the weight of all words outside goes to the input; outputs are within gamma of the input."""
+
+    is_proved: ClassVar[bool] = False
 
     def log_probabilities(self, rows: Integers) -> Numbers:
         """Return the rows of the matrix."""

@@ -15,7 +15,7 @@ Known words never become unknown ones. So under ``kept`` and ``uniform`` an unkn
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -37,7 +37,8 @@ class UnknownWords(FittedChannel):
     @property
     def claim(self) -> ChannelClaim:
         """The claim of the mechanism, for unknown words, too."""
-        return self.known.claim
+        claim = self.known.claim
+        return replace(claim, is_proved=claim.is_proved and self.rule == "token")
 
     @property
     def claimed_outputs(self) -> Integers:

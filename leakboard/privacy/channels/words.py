@@ -43,9 +43,12 @@ class WordSpace:
         if self.vectors.ndim != 2 or len(self.vectors) != count or not np.isfinite(self.vectors).all():
             raise RequestError(f"vocabulary: vectors of shape {self.vectors.shape}; allowed: {count} finite rows")
         if self.frequencies is not None and (
-            self.frequencies.shape != (count,) or not np.isfinite(self.frequencies).all() or self.frequencies.min() < 0
+            self.frequencies.shape != (count,)
+            or not np.isfinite(self.frequencies).all()
+            or self.frequencies.min() < 0
+            or not self.frequencies.any()
         ):
-            raise RequestError(f"vocabulary: frequencies must be {count} finite numbers from 0")
+            raise RequestError(f"vocabulary: frequencies must be {count} finite numbers from 0, not all 0")
 
     def __len__(self) -> int:
         return len(self.words)

@@ -1,0 +1,272 @@
+"""Exact audits: equal to loops over all pairs, tight for the textbook control, and not blind to one planted row."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from recomputed import row
+
+from leakboard.errors import RequestError
+from leakboard.privacy.channels.channel import FittedChannel
+from leakboard.privacy.channels.custext import CusText, CusTextAsInPyPantera
+from leakboard.privacy.channels.diffractor import OneDiffractor
+from leakboard.privacy.channels.randomised_response import RandomisedResponse
+from leakboard.privacy.channels.santext import SanText, SanTextPlus
+from leakboard.privacy.channels.tem import TEM, TEMAsInMLDP, TEMAsInPyPantera
+from leakboard.privacy.channels.unknown_words import with_unknown_words
+from leakboard.privacy.channels.words import WordSpace
+from leakboard.privacy.exact.audit import audit_channel
+from leakboard.privacy.exact.bayes import BestGuess
+from leakboard.privacy.exact.calibration import calibrate, true_epsilon
+from leakboard.privacy.exact.deniability import Deniability
+from leakboard.privacy.exact.extremes import ColumnExtremes
+from leakboard.privacy.exact.scan import scan
+from leakboard.privacy.exact.supports import Supports
+
+
+def space_of(vectors, frequencies=None):
+    return WordSpace([f"w{i}" for i in range(len(vectors))], np.asarray(vectors, np.float64), frequencies)
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+SPACE = space_of(rng().normal(size=(70, 5)), rng(1).integers(1, 50, 70) * 1.0)
+LINE = space_of(np.arange(60)[:, None] * 0.05)
+
+
+@pytest.fixture(autouse=True)
+def _several_blocks(monkeypatch):
+    monkeypatch.setattr("leakboard.privacy.exact.scan.ROWS", 16)
+
+
+def fitted(recipe, space=SPACE):
+    return recipe.fit(space, rng())
+
+
+def matrix(channel):
+    return channel.log_probabilities(np.arange(len(channel)))
+
+
+@dataclass(frozen=True)
+class Planted(FittedChannel):
+    """A channel with another row for one word."""
+
+    inner: FittedChannel
+    word: int
+    flawed: np.ndarray
+
+    @property
+    def claim(self):
+        return self.inner.claim
+
+    def distances(self, rows, columns):
+        return self.inner.distances(rows, columns)
+
+    def log_probabilities(self, rows):
+        logs = self.inner.log_probabilities(rows)
+        logs[rows == self.word] = self.flawed
+        return logs
+
+
+def planted(inner, factor=1.1):
+    """Multiply one probability by a factor, and scale the others of its row."""
+    probabilities = np.exp(inner.log_probabilities(np.array([31]))[0])
+    raised = probabilities[50] * factor
+    probabilities *= (1 - raised) / (1 - probabilities[50])
+    probabilities[50] = raised
+    return Planted(inner.space, inner, 31, np.log(probabilities))
+
+
+class TestExtremes:
+    @pytest.mark.parametrize(
+        "recipe", [RandomisedResponse(epsilon=1.5), SanText(epsilon=3.0), TEMAsInPyPantera(epsilon=9.0)]
+    )
+    def test_they_are_those_of_a_loop_over_all_pairs(self, recipe):
+        logs = matrix(fitted(recipe))
+        extremes = ColumnExtremes(70)
+        scan(fitted(recipe), [extremes])
+        worst, finite = extremes.worst(np.arange(70)), extremes.worst_finite(np.arange(70))
+        with np.errstate(invalid="ignore"):
+            gaps = np.nan_to_num(logs[:, None] - logs, nan=-1, neginf=-1, posinf=np.inf)
+        assert worst.log_ratio == gaps.max()
+        assert finite.log_ratio == pytest.approx(gaps[np.isfinite(gaps)].max())
+        for witness in (worst, finite):
+            assert logs[witness.likelier, witness.output] == witness.log_likelier
+            assert logs[witness.other, witness.output] == witness.log_other
+
+    def test_outputs_without_a_claim_are_left_out(self):
+        plus = fitted(SanTextPlus(epsilon=2.0, sensitive=0.5))
+        extremes = ColumnExtremes(70)
+        scan(plus, [extremes])
+        assert math.isinf(extremes.worst(np.arange(70)).log_ratio)
+        assert math.isfinite(extremes.worst(plus.claimed_outputs).log_ratio)
+
+
+class TestVerdicts:
+    def test_randomised_response_uses_its_whole_claim(self):
+        audit = audit_channel(fitted(RandomisedResponse(epsilon=1.5)), rng())
+        assert audit.true_epsilon == pytest.approx(1.5, abs=1e-10)
+        assert audit.used == pytest.approx(1, abs=1e-10)
+        assert audit.verdict == "holds"
+        assert audit.infinite.share == 0
+
+    def test_a_flaw_in_one_row_of_randomised_response_is_found(self):
+        audit = audit_channel(planted(fitted(RandomisedResponse(epsilon=1.5))), rng())
+        assert audit.verdict == "violated"
+        assert audit.true_epsilon > 1.5
+        assert 31 in (audit.witness.likelier, audit.witness.other)
+
+    def test_a_flaw_in_one_row_of_santext_is_found(self):
+        """Its row is far above the claim for its nearest words, and nowhere else; without it the claim holds."""
+        channel = fitted(SanText(epsilon=1.0), LINE)
+        assert audit_channel(channel, rng()).verdict == "holds"
+        audit = audit_channel(planted(channel), rng())
+        assert audit.verdict == "violated"
+        assert 31 in (audit.witness.likelier, audit.witness.other)
+        assert audit.witness.output == 50
+        assert 0 < audit.check.violated < 0.1
+
+    @pytest.mark.parametrize(
+        ("rule", "recipe", "paper"),
+        [
+            ("tem_mldp", TEMAsInMLDP(epsilon=14.0), TEM(epsilon=14.0)),
+            ("tem_pypantera", TEMAsInPyPantera(epsilon=14.0), TEM(epsilon=14.0)),
+            ("custext_pypantera", CusTextAsInPyPantera(epsilon=2.0, size=7), CusText(epsilon=2.0, size=7)),
+        ],
+    )
+    def test_as_released_is_violated_by_a_witness_that_a_reader_recomputes(self, rule, recipe, paper):
+        assert audit_channel(fitted(paper, LINE), rng()).verdict == "holds"
+        audit = audit_channel(fitted(recipe, LINE), rng())
+        assert audit.verdict == "violated"
+        witness, points = audit.witness, LINE.vectors.tolist()
+        likelier, other = (row(rule, points, recipe.epsilon, x) for x in (witness.likelier, witness.other))
+        assert likelier[witness.output] == pytest.approx(witness.log_likelier, rel=1e-9)
+        assert other[witness.output] == pytest.approx(witness.log_other, rel=1e-9)
+        apart = math.dist(points[witness.likelier], points[witness.other]) if "tem" in rule else 1
+        assert likelier[witness.output] - other[witness.output] > 1.05 * recipe.epsilon * apart
+
+    def test_a_public_seed_proves_the_input(self):
+        for seed, verdict in ((42, "violated"), (None, "holds")):
+            audit = audit_channel(fitted(OneDiffractor(epsilon=0.3, public_seed=seed)), rng())
+            assert audit.verdict == verdict
+            assert math.isinf(audit.true_epsilon) == (seed == 42)
+
+    def test_unknown_words_prove_themselves(self):
+        known = fitted(SanText(epsilon=2.0))
+        for rule, verdict in (("kept", "violated"), ("uniform", "violated"), ("token", "holds")):
+            audit = audit_channel(with_unknown_words(known, ["new"], 0, rule), rng())
+            assert audit.verdict == verdict
+            assert (70 in (audit.witness.likelier, audit.witness.other)) == (verdict == "violated")
+
+    def test_words_of_other_clusters_are_no_violation_but_are_told_apart(self):
+        audit = audit_channel(fitted(CusText(epsilon=2.0, size=7)), rng())
+        assert audit.verdict == "holds"
+        assert math.isinf(audit.true_epsilon)
+        assert audit.infinite.share == pytest.approx(1 - 6 / 69)
+
+    def test_equal_vectors_must_have_equal_rows(self):
+        space = space_of(np.repeat(SPACE.vectors[:30], 2, axis=0))
+        channel = fitted(SanText(epsilon=1.0), space)
+        assert audit_channel(channel, rng()).verdict == "holds"
+        flawed = channel.log_probabilities(np.array([7]))[0]
+        flawed[[1, 2]] = flawed[[2, 1]]
+        audit = audit_channel(Planted(space, channel, 7, flawed), rng())
+        assert audit.verdict == "violated"
+        assert math.isinf(audit.used)
+        assert {audit.witness.likelier, audit.witness.other} == {6, 7}
+
+    @pytest.mark.parametrize("epsilon", [1e-6, 1e6])
+    def test_extreme_epsilons_are_no_violations(self, epsilon):
+        for recipe in (SanText(epsilon=epsilon), RandomisedResponse(epsilon=epsilon), CusText(epsilon=epsilon, size=7)):
+            assert audit_channel(fitted(recipe), rng()).verdict == "holds"
+
+    def test_some_inputs_are_compared_if_there_are_many(self):
+        audit = audit_channel(fitted(TEMAsInMLDP(epsilon=2.0)), rng(), inputs=20, nearest=5)
+        assert not audit.check.is_complete
+        assert audit.verdict == "not refuted"
+        assert 20 * 5 <= audit.check.pairs <= 20 * 15
+
+
+class TestSupports:
+    @pytest.mark.parametrize("recipe", [TEMAsInPyPantera(epsilon=9.0), CusTextAsInPyPantera(epsilon=1.0, size=60)])
+    def test_the_share_is_that_of_a_loop(self, recipe):
+        possible = np.isfinite(matrix(fitted(recipe)))
+        expected = np.mean([(possible[x] & ~possible[z]).any() for x in range(70) for z in range(70) if x != z])
+        assert 0 < expected < 1
+        supports = Supports(np.arange(70))
+        scan(fitted(recipe), [supports])
+        assert supports.infinite_share().share == pytest.approx(expected)
+        assert supports.infinite_share().is_exact
+
+    def test_many_different_supports_are_sampled_and_said_so(self, monkeypatch):
+        monkeypatch.setattr("leakboard.privacy.exact.supports.DISTINCT", 40)
+        supports = Supports(np.arange(70))
+        scan(fitted(TEMAsInPyPantera(epsilon=9.0)), [supports])
+        assert not supports.infinite_share().is_exact
+        assert 0 < supports.infinite_share().share < 1
+
+
+class TestBayes:
+    def test_the_success_is_that_of_all_guesses(self):
+        probabilities, prior = np.exp(matrix(fitted(SanText(epsilon=1.0)))), SPACE.frequencies / SPACE.frequencies.sum()
+        guess = BestGuess(SPACE.frequencies)
+        scan(fitted(SanText(epsilon=1.0)), [guess])
+        joint = prior[:, None] * probabilities
+        assert guess.success_over(SPACE.frequencies) == pytest.approx(joint.max(0).sum(), rel=1e-12)
+        expected = [probabilities[x, joint.argmax(0) == x].sum() for x in range(70)]
+        assert np.allclose(guess.success(), expected, rtol=1e-12)
+
+    def test_no_guess_beats_it_and_a_known_channel_has_its_value(self):
+        """Randomised response with ln 3 over three equally frequent words: the published word is right in 0.6."""
+        guess = BestGuess(np.ones(3))
+        scan(fitted(RandomisedResponse(epsilon=np.log(3)), space_of(np.zeros((3, 1)))), [guess])
+        assert np.allclose(guess.success(), 0.6)
+
+    def test_words_that_never_occur_are_never_guessed(self):
+        guess = BestGuess(np.array([1.0, 0.0, 1.0]))
+        scan(fitted(RandomisedResponse(epsilon=np.log(3)), space_of(np.zeros((3, 1)))), [guess])
+        assert guess.success()[1] == 0
+        assert guess.success_over(np.array([1.0, 0.0, 1.0])) == pytest.approx(0.7)  # 0.6, and half of the third word's
+
+
+class TestDeniability:
+    def test_values_are_those_of_the_definition_and_of_runs(self):
+        channel, reading = fitted(SanText(epsilon=2.0)), Deniability(70, runs=25)
+        scan(channel, [reading])
+        probabilities = np.exp(matrix(channel))
+        assert np.allclose(reading.kept, np.diag(probabilities))
+        assert np.allclose(reading.outputs, (1 - (1 - probabilities) ** 25).sum(1))
+        runs = [len(set(channel.sample(np.full(25, 9), rng(seed)).tolist())) for seed in range(200)]
+        assert abs(np.mean(runs) - reading.outputs[9]) < 4 * np.std(runs) / np.sqrt(200)
+
+    def test_a_word_that_always_stays_has_one_output(self):
+        reading = Deniability(60)
+        scan(fitted(RandomisedResponse(epsilon=1e6), LINE), [reading])
+        assert np.array_equal(reading.kept, np.ones(60))
+        assert np.array_equal(reading.outputs, np.ones(60))
+
+
+class TestCalibration:
+    def test_randomised_response_is_calibrated_as_it_is(self):
+        assert calibrate(RandomisedResponse(epsilon=9.0), SPACE, 2.0).epsilon == pytest.approx(2, rel=1e-3)
+
+    @pytest.mark.parametrize("recipe", [SanText(epsilon=1.0), TEM(epsilon=1.0)])
+    @pytest.mark.parametrize("epsilon", [0.1, 3.0, 9.0])
+    def test_the_true_epsilon_is_the_one_asked_for(self, recipe, epsilon):
+        calibrated = calibrate(recipe, SPACE, epsilon)
+        assert 0.999 * epsilon <= true_epsilon(calibrated, SPACE) <= epsilon
+        assert true_epsilon(replace(calibrated, epsilon=1.1 * calibrated.epsilon), SPACE) > epsilon
+
+    def test_a_mechanism_that_proves_inputs_has_no_epsilon(self):
+        with pytest.raises(RequestError, match="gives more"):
+            calibrate(CusText(epsilon=1.0, size=7), SPACE, 3.0)
+
+    def test_tem_never_exceeds_the_logarithm_of_its_threshold(self):
+        """exp(epsilon gamma / 2) = (1 - beta) (V - 1) / beta at any epsilon."""
+        with pytest.raises(RequestError) as caught:
+            calibrate(TEM(epsilon=1.0), SPACE, 40.0)
+        assert str(caught.value) == "calibrate: a true epsilon of 40 is out of reach: at most 11.14 was found"
+        assert true_epsilon(TEM(epsilon=1e4), SPACE) <= np.log(999 * 69) + 1e-9
