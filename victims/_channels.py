@@ -6,6 +6,13 @@ from leakboard.privacy.channels.channel import Channel
 from leakboard.privacy.channels.clusant import CluSanT
 from leakboard.privacy.channels.custext import CusText, CusTextAsInPyPantera, CusTextAsReleased
 from leakboard.privacy.channels.diffractor import OneDiffractor
+from leakboard.privacy.channels.noisy_vectors import (
+    Mahalanobis,
+    MahalanobisAsInPyPantera,
+    MultivariateLaplace,
+    Vickrey,
+    VickreyAsInMLDP,
+)
 from leakboard.privacy.channels.randomised_response import ExponentialMechanism, RandomisedResponse
 from leakboard.privacy.channels.santext import SanText, SanTextPlus
 from leakboard.privacy.channels.tem import TEM, TEMAsInMLDP, TEMAsInPyPantera
@@ -23,4 +30,9 @@ CHANNELS: Mapping[str, type[Channel]] = {
     "tem_pypantera": TEMAsInPyPantera,
     "clusant": CluSanT,
     "one_diffractor": OneDiffractor,
+    "multivariate_laplace": MultivariateLaplace,
+    "mahalanobis": Mahalanobis,
+    "mahalanobis_pypantera": MahalanobisAsInPyPantera,
+    "vickrey": Vickrey,
+    "vickrey_mldp": VickreyAsInMLDP,
 }

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from leakboard.interfaces import Integers
 from leakboard.privacy.channels.channel import ChannelClaim, FittedChannel
 from leakboard.privacy.channels.words import Numbers
 from leakboard.privacy.exact.bayes import BestGuess
@@ -70,7 +71,7 @@ class ExactAudit:
 
 
 def audit_channel(
-    channel: FittedChannel, rng: np.random.Generator, inputs: int = 2_000, nearest: int = 50, runs: int = 100
+    channel: FittedChannel, rng: np.random.Generator, inputs: int | Integers = 2_000, nearest: int = 50, runs: int = 100
 ) -> ExactAudit:
     """Compute what a channel hides.
 

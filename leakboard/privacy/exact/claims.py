@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.interfaces import Integers
-from leakboard.privacy.channels.channel import ChannelClaim, FittedChannel
+from leakboard.privacy.channels.channel import ROWS, ChannelClaim, FittedChannel
 from leakboard.privacy.channels.words import Numbers
 from leakboard.privacy.exact.extremes import Witness
 
@@ -40,21 +40,29 @@ class ClaimCheck:
 
 
 def check_claim(
-    channel: FittedChannel, rng: np.random.Generator, inputs: int = 2_000, nearest: int = 50, random: int = 10
+    channel: FittedChannel,
+    rng: np.random.Generator,
+    inputs: int | Integers = 2_000,
+    nearest: int = 50,
+    random: int = 10,
 ) -> ClaimCheck:
     """Compare some inputs with their neighbours.
 
     Args:
         channel: the mechanism.
         rng: chooses inputs and random partners.
-        inputs: number of inputs, all if the vocabulary has no more.
+        inputs: number of inputs, all if the vocabulary has no more; or the inputs, int64.
         nearest: number of nearest partners of each input.
         random: number of random partners of each input.
     """
     size, claim, outputs = len(channel), channel.claim, channel.claimed_outputs
-    chosen = np.arange(size) if size <= inputs else np.sort(rng.choice(size, inputs, replace=False))
+    if isinstance(inputs, int):
+        chosen = np.arange(size) if size <= inputs else np.sort(rng.choice(size, inputs, replace=False))
+    else:
+        chosen = np.unique(inputs)
     shares: list[Numbers] = []
     violations, worst, most, is_complete = 0, None, -math.inf, len(chosen) == size
+    few = channel.log_probabilities(np.arange(size)) if size <= ROWS else None
     for first in chosen:
         distances = channel.distances(np.array([first]), np.arange(size))[0]
         distances[first] = np.inf
@@ -64,7 +72,8 @@ def check_claim(
         is_complete = is_complete and len(partners) == np.isfinite(distances).sum()
         if not len(partners):
             continue
-        logs = channel.log_probabilities(np.concatenate([[first], partners]))[:, outputs]
+        compared = np.append(first, partners)
+        logs = (channel.log_probabilities(compared) if few is None else few[compared])[:, outputs]
         likelier, other, at, gaps = _largest_gaps(logs)
         used = share_used(gaps, claim, distances[partners])
         shares.append(used)
