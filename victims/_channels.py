@@ -14,6 +14,7 @@ from leakboard.privacy.channels.noisy_vectors import (
     VickreyAsInMLDP,
 )
 from leakboard.privacy.channels.randomised_response import ExponentialMechanism, RandomisedResponse
+from leakboard.privacy.channels.rantext import RANTEXT
 from leakboard.privacy.channels.santext import SanText, SanTextPlus
 from leakboard.privacy.channels.tem import TEM, TEMAsInMLDP, TEMAsInPyPantera
 
@@ -30,6 +31,7 @@ CHANNELS: Mapping[str, type[Channel]] = {
     "tem_pypantera": TEMAsInPyPantera,
     "clusant": CluSanT,
     "one_diffractor": OneDiffractor,
+    "rantext": RANTEXT,
     "multivariate_laplace": MultivariateLaplace,
     "mahalanobis": Mahalanobis,
     "mahalanobis_pypantera": MahalanobisAsInPyPantera,

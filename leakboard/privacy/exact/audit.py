@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from leakboard.interfaces import Integers
-from leakboard.privacy.channels.channel import ChannelClaim, FittedChannel
+from leakboard.privacy.channels.channel import DIFFERENT, ChannelClaim, FittedChannel
 from leakboard.privacy.channels.words import Numbers
 from leakboard.privacy.exact.bayes import BestGuess
 from leakboard.privacy.exact.claims import ClaimCheck, check_claim, is_violation, share_used
@@ -56,7 +56,8 @@ class ExactAudit:
         gap, distance = np.array([self.worst.log_ratio]), np.array([self.worst_distance])
         if self.check.violated or is_violation(gap, self.claim, distance).any():
             return "violated"
-        return "holds" if self.claim.is_proved or self.check.is_complete else "not refuted"
+        compares_all_pairs = self.claim.distance == DIFFERENT and not self.claim.scope
+        return "holds" if self.claim.is_proved or self.check.is_complete or compares_all_pairs else "not refuted"
 
     @property
     def witness(self) -> Witness:
