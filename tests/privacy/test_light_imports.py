@@ -7,7 +7,9 @@ HEAVY = ("numba", "scipy", "dp_accounting", "sklearn", "torch", "datasets", "gen
 LIGHT = (
     *(f"leakboard.privacy.mechanisms.{name}" for name in ("broken", "masking", "normalisation", "cube")),
     *(f"leakboard.privacy.protections.{name}" for name in ("compression", "noise", "secret_maps", "whitening")),
-    *(f"leakboard.privacy.channels.{name}" for name in ("clusant", "custext", "diffractor", "santext", "tem")),
+    "leakboard.victims._channels",
+    "leakboard.privacy.exact.audit",
+    "leakboard.privacy.exact.calibration",
     "leakboard.privacy.accounting.accountant",
     "leakboard.privacy.accounting.training_budget",
     "leakboard.models.skip_gram.descent",

@@ -17,6 +17,7 @@ from leakboard.privacy.channels.santext import SanText, SanTextPlus
 from leakboard.privacy.channels.tem import TEM, TEMAsInMLDP, TEMAsInPyPantera
 from leakboard.privacy.channels.unknown_words import with_unknown_words
 from leakboard.privacy.channels.words import WordSpace
+from leakboard.victims._channels import CHANNELS
 
 
 def space_of(vectors, frequencies=None):
@@ -130,6 +131,11 @@ def is_drawn_from(counts, probabilities):
             return False
         expected, counts = expected[1:], counts[1:]
     return len(counts) == 1 or stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > 1e-3
+
+
+def test_every_recipe_has_a_name():
+    assert {type(recipe) for recipe in RECIPES} <= set(CHANNELS.values())
+    assert all(recipe.__leakboard_revision__ >= 1 for recipe in CHANNELS.values())
 
 
 class TestWords:
