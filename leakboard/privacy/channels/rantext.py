@@ -33,6 +33,8 @@ CELLS = 20
 """Cells of the law of the squared length, for each mean square of a coordinate."""
 LARGEST_TERM = 40.0
 """Longest noise on a coordinate, in scales: longer noise has the probability e^-40."""
+RESOLVED = 1e-15
+"""Least probability of a cell that is told from rounding."""
 RADII = 200
 """Radii to which the law is rounded."""
 
@@ -48,7 +50,7 @@ class RANTEXT(Channel):
         """Compute the law of the radius; nothing is drawn."""
         ranges = np.ptp(space.centred, axis=0)
         scales = ranges / (self.epsilon if self.epsilon < 2 else z_of(self.epsilon))
-        radii, logs = radius_law(scales[scales > 0]) if scales.any() else (np.ones(1), np.zeros(1))
+        radii, logs = radius_law(scales[scales > 0]) if scales.any() else (np.full(1, np.inf), np.zeros(1))
         return FittedRANTEXT(space, self.epsilon, radii, logs)
 
 
@@ -58,10 +60,11 @@ def z_of(epsilon: float) -> float:
 
 
 def radius_law(scales: Numbers) -> tuple[Numbers, Numbers]:
-    """Return radii and the logarithms of their probabilities, float64 (k,) each.
+    """Return radii and the logarithms of their probabilities, float64 (k,) each; the last radius is infinite.
 
-    The squared length is a sum of independent squares, and its law is a product of Fourier transforms. Probabilities
-    have absolute errors of about 1e-14.
+    The squared length is a sum of independent squares, and its law is a product of Fourier transforms. Each cell has an
+    error of at most `RESOLVED`. The infinite radius has the sum of these errors, about 1e-10. So no ratio is infinite,
+    as in the true law, where all radii are possible. Ratios above about 1e10 are shown too small.
 
     Args:
         scales: of the Laplace noise on each coordinate, float64 (d,), above 0.
@@ -75,13 +78,15 @@ def radius_law(scales: Numbers) -> tuple[Numbers, Numbers]:
     for scale in scales:
         product *= np.fft.rfft(-np.diff(np.exp(-edges / scale)))
     masses = np.maximum(np.fft.irfft(product, cells), 0)
-    masses[masses < 1e-15] = 0
+    masses[masses < RESOLVED] = 0
     lengths = np.sqrt(np.maximum(np.arange(cells), 0.25) * width)  # the first cell holds squares from 0 on
     possible = lengths[masses > 0]
     chances, edges = np.histogram(lengths, RADII, (possible[0], possible[-1]), weights=masses)
     totals, _ = np.histogram(lengths, edges, weights=masses * lengths)
     is_possible = chances > 0
-    return totals[is_possible] / chances[is_possible], np.log(chances[is_possible] / chances.sum())
+    radii = np.append(totals[is_possible] / chances[is_possible], np.inf)
+    chances = np.append(chances[is_possible], cells * RESOLVED)
+    return radii, np.log(chances / chances.sum())
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ class FittedRANTEXT(FittedChannel):
 
     epsilon: float
     radii: Numbers
-    """float64 (k,), above 0."""
+    """float64 (k,), above 0; within an infinite one, all words are equally likely."""
     radius_logs: Numbers
     """ln of the probability of each radius, float64 (k,)."""
 
@@ -100,7 +105,7 @@ class FittedRANTEXT(FittedChannel):
         return ChannelClaim(self.epsilon, DIFFERENT)
 
     def log_probabilities(self, rows: Integers) -> Numbers:
-        """Return the rows of the matrix; words that no radius of positive computed probability reaches have -inf."""
+        """Return the rows of the matrix."""
         distances = self.space.euclidean(rows)
         logs = np.full(distances.shape, -np.inf)
         for radius, log_chance in zip(self.radii, self.radius_logs, strict=True):

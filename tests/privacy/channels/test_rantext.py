@@ -22,17 +22,17 @@ def test_one_coordinate_has_an_exponential_radius():
     radii, logs = radius_law(np.array([2.0]))
     for radius in (1.0, 3.0, 10.0):
         assert np.exp(logs)[radii < radius].sum() == pytest.approx(1 - np.exp(-radius / 2), abs=0.05)
-    assert np.exp(logs) @ radii == pytest.approx(2, rel=0.03)
+    assert np.exp(logs[:-1]) @ radii[:-1] == pytest.approx(2, rel=0.03)
 
 
 def test_many_coordinates_have_the_law_of_their_noise():
     scales = rng().uniform(0.5, 2, 12)
     radii, logs = radius_law(scales)
     drawn = np.linalg.norm(rng(1).laplace(0, scales, (4_000, 12)), axis=1)
-    at = np.quantile(radii, [0.05, 0.1, 0.2, 0.3])
+    at = np.quantile(radii[:-1], [0.05, 0.1, 0.2, 0.3])
     expected = np.array([np.exp(logs)[radii < radius].sum() for radius in at])
     assert np.abs((drawn[:, None] < at).mean(0) - expected).max() < 4 * 0.5 / np.sqrt(4_000)
-    assert np.exp(logs) @ radii**2 == pytest.approx(2 * (scales**2).sum(), rel=0.01)
+    assert np.exp(logs[:-1]) @ radii[:-1] ** 2 == pytest.approx(2 * (scales**2).sum(), rel=0.01)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
@@ -62,4 +62,4 @@ def test_radii_beyond_all_words_hold_and_short_ones_prove_the_input():
     assert sound.true_epsilon < 1.99
     assert sound.verdict == "holds"
     assert broken.verdict == "violated"
-    assert broken.true_epsilon > 4
+    assert 4 < broken.true_epsilon < np.inf
