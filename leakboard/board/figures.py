@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("#2f7fb8", "#c2681a", "#3a9a62", "#a454a8", "#b8433f", "#7d7a2f")
 """Readable on white and on black: 3 : 1 and more against both."""
+HOVER = "%{hovertext}<br>%{x:.3f}, %{y:.3f}<extra></extra>"
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 
 
@@ -65,9 +66,9 @@ def privacy_utility(table: DataFrame, x: str = "task_accuracy", y: str = "empiri
             mode="markers",
             marker={"color": colour, "symbol": SYMBOLS[i % len(SYMBOLS)], "size": 10},
             name=name if len(groups) > 1 else "a victim, with 95 % intervals",
-            text=[_hover(row) for row in members],
+            hovertext=[_hover(row) for row in members],
             customdata=[row.get("link", "") for row in members],
-            hovertemplate="%{text}<br>%{x:.3f}, %{y:.3f}<extra></extra>",
+            hovertemplate=HOVER,
         )
     return figure
 

@@ -592,10 +592,20 @@ COLUMNS: tuple[Column, ...] = (
     # victims on pages
     Column(
         "rank",
-        "Rank of the victim by privacy.",
+        "Rank of the victim by privacy; empty if it is useless for the task.",
         ("page: victims",),
         kind="rank",
-        note="by privacy; victims whose intervals overlap share a range of ranks, such as 2 to 4",
+        note="by privacy; victims whose intervals overlap share a range of ranks, such as 2 to 4. Victims that are "
+        "useless for the task (accuracy not above that of a constant guess) have none",
+    ),
+    Column(
+        "needs",
+        "What the attacker had: known texts, own texts, queries, publications of a text, and time.",
+        ("page: victims", "page: attacks"),
+        title="what it had",
+        group="Attacker",
+        note="what the attacker had: texts with known secrets, own texts, queries to the encoder, publications of a "
+        "text, and time for one seed",
     ),
     Column(
         "provenance",

@@ -22,6 +22,10 @@ class Table:
     """Another table whose columns it has; if left out, it has columns of its own."""
     without: tuple[str, ...] = ()
     """Columns of the table ``of`` that it leaves out."""
+    in_sight: tuple[str, ...] = ()
+    """Columns that a page shows in every row, if not all are; the others unfold."""
+    on_wide: tuple[str, ...] = ()
+    """Columns that wide screens show in every row, too."""
 
 
 ADDED = (
@@ -77,8 +81,10 @@ TABLES: Mapping[str, Table] = {
         ("rank", "victim"),
         ("provenance", "seconds"),
         ("Privacy", "Use", "Three epsilons", "Attacker", "Fairness", "Cost"),
+        in_sight=("rank", "victim", "empirical_privacy", "task_accuracy", "verdict", "attack", "needs"),
+        on_wide=("empirical_privacy_new", "epsilon_claimed", "epsilon_proved", "epsilon_audited", "fairness_gap"),
     ),
-    "README": Table("The victims of a board.", of="page: victims", without=("provenance", "seconds")),
+    "README": Table("The victims of a board.", of="page: victims", without=("provenance", "seconds", "needs")),
     "page: claims": Table("The three epsilons of a victim.", groups=("Three epsilons",)),
     "page: attacks": Table("Every attack on a victim.", ("attack", "secrets"), ("seeds", "status")),
     "page: everywhere": Table(

@@ -12,15 +12,17 @@ from typing import Any
 import leakboard
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import summarise
+from leakboard.board.table_layouts import TABLES
 from leakboard.site import charts
+from leakboard.site.choices import LOSS, keeps_most
 from leakboard.site.content import Board, slug
+from leakboard.site.needs import attack_seconds, needs
 from leakboard.site.pages import table_data
+from leakboard.site.ranks import is_useless
 from leakboard.site.rendering import cell, decimals, same_in_all
 from leakboard.site.views import (
-    LOSS,
     attack_rows,
     counted,
-    keeps_most,
     measure_rows,
     secret_rows,
     three_epsilons,
@@ -39,6 +41,7 @@ def board_page(board: Board, links: Links = SITE) -> dict[str, Any]:
     panels, pictures = charts.plug_in_losses(board), charts.projections(board)
     return {
         "title": board.question,
+        "layout": TABLES["page: victims"],
         "board": board,
         "facts": facts(board),
         "sections": _sections(board, links),
@@ -100,6 +103,9 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
             rows.append(
                 {
                     **row,
+                    "needs": needs(row, attack_seconds(board, row)),
+                    "attack_small": f"of {row['attacks']} tried",
+                    "row_class": "useless" if is_useless(row) else "",
                     "row_id": anchor if anchor not in anchored else f"{anchor}-{number}",
                     "victim_href": links["victim"].format(row["slug"]),
                     "attack_href": links["attack"].format(row["attack_slug"]),
@@ -127,7 +133,7 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
 def _numbers(row: Row) -> dict[str, Any]:
     """Return the values of a ranked row that the page's script needs to find the victim that keeps most privacy."""
     if "rank" not in row:
-        return {}
+        return {"slug": row["slug"]}
     names = {
         "accuracy": "task_accuracy",
         "privacy": "empirical_privacy",
@@ -184,7 +190,7 @@ def _part(board: Board, dataset: str, victim: str, links: Links) -> dict[str, An
             ("test texts", f"{first['test_size']:,}"),
         ],
         "sentences": summarise([row for row in [*attacks, *board.secrets] if _is_of(row, dataset, victim)]),
-        "attacks": [linked(row, links) for row in attacks],
+        "attacks": [linked(row, links) | {"needs": needs(row, attack_seconds(board, row))} for row in attacks],
         "threats": threats_of(attacks),
         "trade_off": charts.trade_off(audits, claimed),
         "secrets": secret_rows(board, dataset, victim),

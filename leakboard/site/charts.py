@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from leakboard.board import figures
-from leakboard.board.figures import COLOURS, SYMBOLS, escape, finite, layout, privacy_utility
+from leakboard.board.figures import COLOURS, HOVER, SYMBOLS, escape, finite, layout, privacy_utility
 from leakboard.board.schema import Row
 from leakboard.metrics.audits import DELTA, DISTANCE, FALSE_POSITIVES, TRADE_OFF, TRUE_POSITIVES
 from leakboard.pipeline.records import Record
+from leakboard.site.choices import LOSS, keeps_most
 from leakboard.site.content import Board
 from leakboard.site.labels import number, without
-from leakboard.site.views import LOSS, View, keeps_most
+from leakboard.site.ranks import is_useless, useful
+from leakboard.site.views import View
 from leakboard.suite.names import natural
 
 Figure = dict[str, Any]
@@ -36,36 +38,67 @@ CURVES = (
 Lyu et al. (2020), figure 3, tables 2 and 3; Vu et al. (2019), figure 3.
 """
 LOGARITHMIC = ("epsilon", "published_step")
+NAMED = {"textposition": "top center", "textfont": {"size": 12}}
+"""How points have their names."""
 MIN_POINTS = 3
 """Fewest values of an option that make a curve."""
 
 
 def scatter(view: View) -> Figure | None:
-    """Return privacy against utility of a board's table; None if fewer than two victims have both."""
+    """Return privacy against utility of a board's table, with named points; None if fewer than two victims have both.
+
+    Victims that are useless for the task are grey, and on no Pareto front. The page's script places the names; the
+    first points of the figure keep theirs.
+    """
     import pandas as pd
 
-    axes = ("task_accuracy", "empirical_privacy")
-    drawn = ["victim", "attack", *(f"{name}{end}" for name in axes for end in ("", "_low", "_high", "_sd"))]
-    rows = [
-        {name: row[name] for name in drawn} | {"link": row["slug"]}
-        for row in view.rows
-        if all(finite(row[name]) for name in axes)
-    ]
-    if len(rows) < 2:
+    if len(view.drawn) < 2:
         return None
-    figure = privacy_utility(pd.DataFrame(rows).astype(object))
+    axes = ("task_accuracy", "empirical_privacy")
+    names = ["victim", "attack", *(f"{name}{end}" for name in axes for end in ("", "_low", "_high", "_sd"))]
     choice = keeps_most(view)
+    named_first = [row for row in (choice.best if choice else None, view.reference, *view.front) if row]
+    order = {row["slug"]: i for i, row in enumerate(reversed(named_first))}
+    useful_rows = sorted(useful(view.drawn), key=lambda row: -order.get(row["slug"], -1))
+    rows = [{name: row[name] for name in names} | {"link": row["slug"]} for row in useful_rows]
+    figure = privacy_utility(pd.DataFrame(rows, columns=[*names, "link"]).astype(object))
+    for trace in figure.select_traces({"mode": "markers"}):
+        trace.update(mode="markers+text", text=[_name(row["victim"]) for row in rows], **NAMED)
+    _grey(figure, [row for row in view.drawn if is_useless(row)])
     if view.reference and view.undefended:
-        _ring(figure, view.reference, f"no defence: {view.reference['victim']}", 22, COLOURS[4])
+        _ring(figure, view.reference, "no defence", 22, COLOURS[4])
     if choice and not choice.no_better:
-        _ring(
-            figure,
-            choice.best,
-            f"most privacy at a loss of at most {LOSS:g} points: {choice.best['victim']}",
-            18,
-            COLOURS[2],
-        )
+        _ring(figure, choice.best, f"most privacy at a loss of at most {LOSS:g} points", 18, COLOURS[2])
     return plain(figure)
+
+
+def _name(victim: str) -> str:
+    """Return the name of a point, in two lines if it has options or a remark."""
+    for mark in (" (", ", "):
+        head, found, rest = victim.partition(mark)
+        if found:
+            return f"{escape(head)}<br>{escape(found.strip(', ') + rest)}"
+    return escape(victim)
+
+
+def _grey(figure: Any, rows: Sequence[Row]) -> None:
+    """Draw victims that are useless for the task, and the accuracy of a constant guess if it is the same for all."""
+    if not rows:
+        return
+    figure.add_scatter(
+        x=[row["task_accuracy"] for row in rows],
+        y=[row["empirical_privacy"] for row in rows],
+        name="useless for the task",
+        mode="markers+text",
+        text=[_name(row["victim"]) for row in rows],
+        hovertext=[f"<b>{escape(row['victim'])}</b><br>useless for the task" for row in rows],
+        customdata=[row["slug"] for row in rows],
+        hovertemplate=HOVER,
+        marker={"color": "#808080", "symbol": "x-thin", "size": 9, "line": {"width": 2, "color": "#808080"}},
+        **NAMED,
+    )
+    if len(constants := {row["task_majority"] for row in rows}) == 1:
+        figure.add_vline(x=constants.pop(), line_dash="dot", line_color="#808080", annotation_text="constant guess")
 
 
 def _ring(figure: Any, row: Row, name: str, size: int, colour: str) -> None:

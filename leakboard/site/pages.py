@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from leakboard.board.schema import column_names, columns, threats_of
+from leakboard.board.table_layouts import Table
 from leakboard.board.tables import guarded
 from leakboard.column import Column
 from leakboard.site.rendering import cell, filled
@@ -29,7 +30,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["markdown"] = markdown
-    made.globals |= {"cell": cell, "columns": columns, "filled": filled, "grouped": grouped}
+    made.globals |= {"cell": cell, "columns": columns, "filled": filled, "grouped": grouped, "in_sight": in_sight}
     return made
 
 
@@ -62,6 +63,12 @@ def grouped(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
             groups.append((column.group, []))
         groups[-1][1].append(column)
     return groups
+
+
+def in_sight(columns: Sequence[Column], layout: Table) -> tuple[list[Column], list[Column]]:
+    """Return the columns that a row shows, those of wide screens included, and the columns that unfold."""
+    shown = [column for column in columns if column.name in (*layout.in_sight, *layout.on_wide)]
+    return shown, [column for column in columns if column.name not in layout.in_sight]
 
 
 def table_data(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.column import Column
+from leakboard.site.choices import LOSS, keeps_most
 from leakboard.site.content import Board
 from leakboard.site.rendering import cell, filled, same_in_all
 from leakboard.site.sections import markdown_table, write_sections
-from leakboard.site.views import LOSS, View, keeps_most, measure_rows, views
+from leakboard.site.views import View, measure_rows, views
 from leakboard.store import write_file
 
 HEAD = "<!-- Written by `report` and `publish` from records and findings.md: change those. -->"
@@ -30,9 +31,10 @@ def write_readme(board: Board, folder: Path) -> list[Path]:
 
 
 def board_markdown(board: Board) -> str:
-    """Return the page of a board: question, answer, details, and a table for each dataset and secrets."""
+    """Return the page of a board: question, answer, a table for each dataset and secrets; findings after the first."""
     suite = f"`suite.yaml` is the question in full: {board.description}." if board.description else ""
-    sections = [("What it shows", [board.findings.details])]
+    findings = ("What it shows", [board.findings.more])
+    sections: list[tuple[str, list[str]]] = []
     shown: list[str | set[str]] = []
     for view in views(board):
         heading, blocks = f"{_escape(view.dataset)}, {_escape(view.title)}", _view(view)
@@ -42,10 +44,11 @@ def board_markdown(board: Board) -> str:
             blocks.append(measures)
         shown += [view.dataset, lines]
         sections.append((heading, blocks))
+    sections.insert(1, findings)
     explained = [column for view in views(board) for part in _shown(view) for column in part]
     every = columns("page: victims", threats_of(board.rows))
     sections.append(("What the columns mean", [_legend([column for column in every if column in explained])]))
-    return f"{HEAD}\n\n{write_sections(board.question, [board.findings.answer, suite], sections)}"
+    return f"{HEAD}\n\n{write_sections(board.question, [board.findings.sentence, suite], sections)}"
 
 
 def _view(view: View) -> list[str]:

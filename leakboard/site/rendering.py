@@ -44,7 +44,7 @@ def _metric(row: Row, key: str) -> Cell:
 
 def _text(row: Row, key: str) -> Cell:
     value = "" if row.get(key) is None else str(row[key])
-    return Cell(value, _letters(value))
+    return Cell(value, _letters(value), row.get(f"{key}_small", ""))
 
 
 def _number(row: Row, key: str) -> Cell:
@@ -98,7 +98,7 @@ def _bound(row: Row, key: str) -> Cell:
 def _rank(row: Row, key: str) -> Cell:
     """Show the range of ranks that the intervals allow: tied victims share a range."""
     if not row.get(key):
-        return Cell("")
+        return Cell("", LAST)
     first, last = row[key], row["last_rank"]
     return Cell(str(first) if first == last else f"{first} to {last}", first + last / 1e6)
 

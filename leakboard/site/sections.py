@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 FINDINGS = "findings.md"
+SENTENCE_END = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
+"""Where a sentence of an answer ends and the next one begins."""
 
 
 @dataclass(frozen=True)
@@ -15,6 +18,17 @@ class Findings:
     question: str = ""
     answer: str = ""
     details: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Return the first sentence of the answer, which a page shows first."""
+        return SENTENCE_END.split(self.answer, maxsplit=1)[0]
+
+    @property
+    def more(self) -> str:
+        """Return the other sentences of the answer, then the details."""
+        _, *rest = SENTENCE_END.split(self.answer, maxsplit=1)
+        return "\n\n".join(filter(None, [*rest, self.details]))
 
 
 def read_findings(text: str) -> Findings:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leakboard.board.figures import finite
+from leakboard.board.figures import finite, pareto_front
 from leakboard.board.means import PARTS, interval, mean
 from leakboard.board.schema import Row, columns, mean_columns, metric_title
 from leakboard.board.strongest import headlines
@@ -15,12 +15,11 @@ from leakboard.metrics.entries import METRICS
 from leakboard.pipeline.records import Record
 from leakboard.site.content import Board, slug
 from leakboard.site.labels import parse
+from leakboard.site.ranks import ranked, useful
 from leakboard.suite.names import natural
 from leakboard.threats.threat import Threat, threat_named
 
 VERDICTS = ("holds", "holds, not audited", "unproven", "violated", "")
-LOSS = 2.0
-"""Allowed loss of task accuracy (points) for the victim that keeps most privacy."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class View:
     secrets: str
     rows: Sequence[Row]
     reference: Row | None
-    """The victim from which losses of accuracy are counted; None if no accuracy is known."""
+    """The victim from which losses of accuracy are counted; None if no accuracy is above that of a constant guess."""
     undefended: bool
     """Whether the reference is the encoder that the other victims defend, not just the most accurate victim."""
 
@@ -54,6 +53,16 @@ class View:
         """Return the privacy that the best constant guess leaves; None if it differs between victims."""
         constants = {None if (value := row["privacy_best_constant"]) is None else round(value, 3) for row in self.rows}
         return constants.pop() if len(constants) == 1 else None
+
+    @property
+    def drawn(self) -> list[Row]:
+        """Return the victims with privacy and task accuracy."""
+        return [row for row in self.rows if finite(row["task_accuracy"]) and finite(row["empirical_privacy"])]
+
+    @property
+    def front(self) -> list[Row]:
+        """Return the Pareto front, most privacy first: no victim is better than one of these in both."""
+        return pareto_front(useful(self.drawn), "task_accuracy", "empirical_privacy")
 
     @property
     def is_scored(self) -> bool:
@@ -88,37 +97,13 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
         chosen = [_victim_row(board, row) for row in first.values()]
         chosen.sort(key=lambda row: (VERDICTS.index(row["verdict"] or ""), natural(row["victim"])))
     else:
-        chosen = [_victim_row(board, dict(row)) for row in headlines(rows)]
-        chosen.sort(key=lambda row: (-row["empirical_privacy"], natural(row["victim"])))
-        _rank(chosen)
+        chosen = ranked([_victim_row(board, dict(row)) for row in headlines(rows)])
     tried = Counter(row["victim_options"] for row in rows)
     for row in chosen:
         row["attacks"] = tried[row["victim_options"]]
     own = [row for row in chosen if row["victim_options"] not in board.submitted]
     reference, undefended = _reference(own or chosen)
     return View(dataset, threat, secrets, chosen, reference, undefended)
-
-
-def _rank(victims: Sequence[Row]) -> None:
-    """Add the ranks of victims, a row for each with the strongest attack that it met."""
-    for row in victims:
-        row["rank"] = 1 + sum(_above(other, row) for other in victims)
-        row["last_rank"] = len(victims) - sum(_above(row, other) for other in victims)
-
-
-def _above(other: Row, row: Row) -> bool:
-    """Return whether the privacy interval of one victim is wholly above that of another."""
-    return bool(_end(other, "low") > _end(row, "high"))
-
-
-def _end(row: Row, end: str) -> float:
-    value = row[f"empirical_privacy_{end}"]
-    return float(row["empirical_privacy"] if value is None else value)
-
-
-def overlap(first: Row, second: Row) -> bool:
-    """Return whether the privacy intervals of two victims overlap, so that neither keeps measurably more."""
-    return not _above(first, second) and not _above(second, first)
 
 
 def _victim_row(board: Board, row: Row) -> Row:
@@ -184,7 +169,7 @@ def _encoder(row: Row) -> str:
 
 
 def _reference(rows: Sequence[Row]) -> tuple[Row | None, bool]:
-    known = [row for row in rows if finite(row["task_accuracy"])]
+    known = [row for row in useful(rows) if finite(row["task_accuracy"])]
     options = [parse(row["victim_options"])[1] for row in rows]
     encoders = [given.get("encoder") for given in options if given.get("epsilon") != "null"]
     defended = [(encoders.count(_encoder(row)), row) for row in known]
@@ -192,36 +177,6 @@ def _reference(rows: Sequence[Row]) -> tuple[Row | None, bool]:
     if count:
         return encoder, True
     return max(known, key=lambda row: row["task_accuracy"], default=None), False
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The victim that keeps most privacy at an allowed loss of task accuracy."""
-
-    best: Row
-    ties: Sequence[Row]
-    """Other victims within the loss whose intervals overlap that of the best."""
-    no_better: bool
-    """Whether no allowed victim keeps measurably more than the encoder without a defence."""
-
-
-def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
-    """Return the victim that keeps most privacy and loses at most ``loss`` points of accuracy; None without one.
-
-    Args:
-        view: the table.
-        loss: points of accuracy, 1 for 0.01.
-    """
-    if view.reference is None or not view.is_scored:
-        return None
-    least = view.reference["task_accuracy"] - loss / 100 - 1e-9
-    allowed = [row for row in view.rows if finite(row["task_accuracy"]) and row["task_accuracy"] >= least]
-    if not allowed:
-        return None
-    best = max(allowed, key=lambda row: row["empirical_privacy"])
-    ties = [row for row in allowed if row is not best and overlap(row, best)]
-    no_better = view.undefended and not any(_above(row, view.reference) for row in allowed)
-    return Choice(best, ties, no_better)
 
 
 def attack_rows(board: Board, dataset: str, victim: str) -> list[Row]:

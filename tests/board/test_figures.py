@@ -14,8 +14,8 @@ def test_the_strongest_attack_on_each_victim_is_drawn():
     rows = ("a", "weak", 0.8, 0.4), ("a", "strong", 0.8, 0.1), ("b", "weak", 0.7, 0.3)
     front, points = privacy_utility(table(*rows)).data
     assert list(zip(points.x, points.y, strict=True)) == [(0.8, 0.1), (0.7, 0.3)]
-    assert "strong" in points.text[0]
-    assert "weak" not in points.text[0]
+    assert "strong" in points.hovertext[0]
+    assert "weak" not in points.hovertext[0]
     assert list(front.x) == [0.7, 0.8]
 
 
@@ -57,6 +57,6 @@ def test_each_dataset_has_its_own_front():
 def test_names_are_escaped_and_rows_without_numbers_are_left_out():
     points = privacy_utility(table(("<script>", "<b>", 0.8, 0.4), ("audited", "", 0.8, float("nan")))).data[1]
     assert len(points.x) == 1
-    assert "&lt;script&gt;" in points.text[0]
-    assert "&lt;b&gt;" in points.text[0]
+    assert "&lt;script&gt;" in points.hovertext[0]
+    assert "&lt;b&gt;" in points.hovertext[0]
     assert not privacy_utility(table(("a", "", None, None))).data

@@ -8,11 +8,14 @@ from made_records import on_dev, record, with_metrics
 from leakboard.metrics.measures import Metric
 from leakboard.site.board_pages import facts
 from leakboard.site.build import write_page
+from leakboard.site.charts import scatter
+from leakboard.site.choices import keeps_most
 from leakboard.site.content import make_board, slug
 from leakboard.site.labels import number, parse, without
+from leakboard.site.needs import needs
 from leakboard.site.rendering import RENDERERS
 from leakboard.site.sections import read_findings
-from leakboard.site.views import keeps_most, measure_rows, secret_rows, views
+from leakboard.site.views import measure_rows, secret_rows, views
 
 
 @pytest.fixture
@@ -69,6 +72,67 @@ def test_other_secrets_are_another_view(board):
 def test_ranks_are_shared_where_intervals_overlap(view):
     rows = view(record("a", privacy=0.4), record("b", privacy=0.37), record("c", privacy=0.2)).rows
     assert [(row["victim"], row["rank"], row["last_rank"]) for row in rows] == [("a", 1, 2), ("b", 1, 2), ("c", 3, 3)]
+
+
+class TestUseless:
+    """Victims whose task accuracy is not above that of a constant guess."""
+
+    @pytest.fixture
+    def mixed(self, view):
+        def with_majority(victim, accuracy, privacy):
+            made = record(victim, accuracy=accuracy, privacy=privacy)
+            return with_metrics(made, Metric("task_majority", 0.58))
+
+        return view(
+            with_majority("noise", 0.3, 0.5), with_majority("good", 0.8, 0.2), with_majority("constant", 0.5804, 0.4)
+        )
+
+    def test_they_come_last_and_have_no_rank(self, mixed):
+        shown = [(row["victim"], row.get("rank"), row.get("small", "")) for row in mixed.rows]
+        note = "useless for the task"
+        assert shown == [("good", 1, ""), ("noise", None, note), ("constant", None, note)]
+        assert [RENDERERS["rank"](row, "rank").order < 10 for row in mixed.rows] == [True, False, False]
+
+    def test_they_are_on_no_front_and_never_chosen(self, mixed):
+        assert [row["victim"] for row in mixed.front] == ["good"]
+        assert keeps_most(mixed, 100).best["victim"] == "good"
+
+    def test_they_are_grey_in_the_chart(self, mixed):
+        (useful,) = [line for line in scatter(mixed)["data"] if line["name"].startswith("a victim")]
+        (grey,) = [line for line in scatter(mixed)["data"] if line["name"] == "useless for the task"]
+        assert (useful["text"], grey["text"]) == (["good"], ["noise", "constant"])
+
+    def test_where_all_are_useless_nothing_is_chosen(self, view):
+        only = view(with_metrics(record("noise", accuracy=0.3), Metric("task_majority", 0.58)))
+        assert (only.reference, keeps_most(only)) == (None, None)
+        assert [row.get("rank") for row in only.rows] == [None]
+
+    def test_without_a_task_nobody_is_useless(self, view):
+        (row,) = view(record("a")).rows
+        assert row["rank"] == 1
+
+
+def test_the_front_is_named_with_most_privacy_first(view):
+    records = [record("a", accuracy=0.8, privacy=0.2), record("b", accuracy=0.7, privacy=0.4)]
+    assert [row["victim"] for row in view(*records, record("worse", accuracy=0.7, privacy=0.1)).front] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("row", "seconds", "expected"),
+    [
+        ({}, None, ""),
+        ({"known_pairs": 1200, "queries": 0, "own_texts": 0}, 3.2, "1,200 known texts, no queries, 3 s"),
+        (
+            {"own_texts": 50, "queries": 70, "observations": 16},
+            7300,
+            "50 own texts, 70 queries, 16 publications of each text, 2 h",
+        ),
+        ({}, 0.2, "under 1 s"),
+        ({}, 180, "3 min"),
+    ],
+)
+def test_what_an_attacker_had_is_told_in_words(row, seconds, expected):
+    assert needs(row, seconds) == expected
 
 
 class TestChoice:
@@ -155,11 +219,18 @@ def test_secrets_of_a_victim_are_means_over_seeds(board):
         ("# Q?\n\nYes,\nit is.\n\n- why\n\n- how\n", ("Q?", "Yes, it is.", "- why\n\n- how")),
         ("Yes.\n", ("", "Yes.", "")),
         ("", ("", "", "")),
+        ("# Q?\n\nYes. At 0.5 it is. More.\n\nwhy\n", ("Q?", "Yes. At 0.5 it is. More.", "why")),
     ],
 )
 def test_findings_are_a_question_an_answer_and_details(text, expected):
     findings = read_findings(text)
     assert (findings.question, findings.answer, findings.details) == expected
+
+
+def test_the_first_sentence_of_an_answer_is_apart():
+    findings = read_findings("# Q?\n\nNo, at 0.5 it is. At 2 points: yes. More.\n\n- why\n")
+    assert (findings.sentence, findings.more) == ("No, at 0.5 it is.", "At 2 points: yes. More.\n\n- why")
+    assert read_findings("# Q?\n\nYes.\n").more == ""
 
 
 class TestLabels:

@@ -7,8 +7,9 @@ import re
 import pytest
 from made_records import FORMULA, HOSTILE, REVERSED, SCRIPT, WINDOW_WIDTH
 
+from leakboard.site.choices import keeps_most
 from leakboard.site.content import read_board, slug
-from leakboard.site.views import keeps_most, views
+from leakboard.site.views import views
 
 BOARD = "boards/demo/index.html"
 MADE = "boards/made/index.html"
@@ -25,7 +26,7 @@ def texts_of(page, name):
     """Return the texts of a column of the visible table, in the order of its rows."""
     table = page.locator(".view:not([hidden]) table")
     texts = table.locator("thead tr").last.locator("th").all_inner_texts()
-    first = table.locator("thead tr").first.locator("th[rowspan]").count()
+    first = table.locator("thead tr").first.locator("th[rowspan='2']").count()
     position = first + next(i for i, text in enumerate(texts) if text.startswith(name)) + 1
     return table.locator(f"tbody tr > :nth-child({position})").all_inner_texts()
 
@@ -53,8 +54,9 @@ def test_a_click_on_a_column_sorts_by_it(opened):
 
 
 @pytest.mark.slow
-def test_missing_and_infinite_numbers_are_sorted_last(shared):
-    page = shared(BOARD)
+def test_missing_and_infinite_numbers_are_sorted_last(opened):
+    page = opened(BOARD)
+    page.set_viewport_size({"width": 1920, "height": 900})  # wide screens show the epsilons
     page.locator(".view:not([hidden]) th", has_text="proved").get_by_role("button").click()
     wait_until_sorted(page, "ascending")
     proved = [text.strip() for text in texts_of(page, "proved")]
@@ -84,6 +86,44 @@ def test_the_filter_leaves_the_rows_that_match(shared):
     assert rows.count() == 1
     page.get_by_label("Filter").first.fill("")
     assert rows.count() == 14
+
+
+@pytest.mark.slow
+def test_a_row_unfolds_below_itself_and_folds_again(opened):
+    page = opened(BOARD)
+    more = page.locator(".view:not([hidden]) details.more").first
+    unfolded = page.locator(".view:not([hidden]) tr.unfolded")
+    assert unfolded.count() == 0
+    more.locator("summary").click()
+    unfolded.wait_for()
+    assert "Three epsilons" in unfolded.inner_text()
+    assert not more.locator(".folded").is_visible()
+    more.locator("summary").click()
+    unfolded.wait_for(state="detached")
+
+
+@pytest.mark.slow
+def test_answer_chart_verdict_and_first_rows_are_in_sight(opened):
+    page = opened(BOARD)
+    rows = page.locator(".view:not([hidden]) tbody tr")
+    assert rows.nth(2).bounding_box()["y"] < 1800
+    assert page.locator(".view:not([hidden]) .chart").first.bounding_box()["y"] < 600
+    for heading in ("verdict", "strongest attack"):
+        box = page.locator(".view:not([hidden]) thead th", has_text=heading).bounding_box()
+        assert box["x"] + box["width"] <= WINDOW_WIDTH
+
+
+@pytest.mark.slow
+def test_names_of_points_hide_no_point_and_no_other_name(opened):
+    page = opened(BOARD)
+    boxes = page.locator(".view:not([hidden]) .textpoint").evaluate_all(
+        "labels => labels.map(label => label.getBoundingClientRect().toJSON()).filter(box => box.width)"
+    )
+    assert len(boxes) >= 3
+    for i, one in enumerate(boxes):
+        for other in boxes[:i]:
+            apart = one["left"] >= other["right"] or other["left"] >= one["right"]
+            assert apart or one["top"] >= other["bottom"] or other["top"] >= one["bottom"]
 
 
 @pytest.mark.slow

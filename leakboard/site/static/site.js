@@ -44,13 +44,50 @@ async function draw(box) {
   if (!window.Plotly) await (plotly ??= load("plotly.min.js"));
   const source = document.querySelector(`script[data-chart="${box.id}"]`);
   const { data, layout } = JSON.parse(source.textContent);
-  Plotly.react(box, data, themed(layout), { responsive: true, displaylogo: false, displayModeBar: false });
+  await Plotly.react(box, data, themed(layout), { responsive: true, displaylogo: false, displayModeBar: false });
+  await placeNames(box);
   if (box.dataset.drawn) return;
   box.dataset.drawn = "yes";
   box.on("plotly_click", ({ points }) => {
     const row = document.querySelector(`tr[data-slug="${points[0].customdata}"] a`);
     if (row) location.href = row.href;
   });
+}
+
+// Put each name where it hides no point and no other name, the first points first; without room it is shown on hover.
+const SIDES = { // per position of the text: its left and top, from the middle of the point, in widths and heights
+  "top center": [-0.5, -1, 0, -8], "bottom center": [-0.5, 0, 0, 8], "middle right": [0, -0.5, 10, 0],
+  "middle left": [-1, -0.5, -10, 0], "top right": [0, -1, 6, -4], "bottom right": [0, 0, 6, 4],
+  "top left": [-1, -1, -6, -4], "bottom left": [-1, 0, -6, 4],
+};
+const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+
+async function placeNames(box) {
+  const area = box.querySelector(".nsewdrag")?.getBoundingClientRect();
+  const groups = all(".scatterlayer .trace", box).filter((group) => group.querySelector(".textpoint"));
+  if (!area || !groups.length) return;
+  const points = groups.map((group) => all(".points path", group).map((path) => path.getBoundingClientRect()));
+  const taken = [...points.flat(), ...all(".annotation", box).map((note) => note.getBoundingClientRect())];
+  for (const [i, group] of groups.entries()) {
+    const { index, text } = group.__data__[0].trace;
+    const shown = [...text];
+    const sides = all(".textpoint", group).map((label, j) => {
+      const { width, height } = label.getBoundingClientRect();
+      const [x, y] = [(points[i][j].left + points[i][j].right) / 2, (points[i][j].top + points[i][j].bottom) / 2];
+      for (const [side, [across, down, right, below]] of Object.entries(SIDES)) {
+        const [left, top] = [x + across * width + right, y + down * height + below];
+        const place = { left, top, right: left + width, bottom: top + height };
+        const inside = left >= area.left && place.right <= area.right && top >= area.top - 16 && place.bottom <= area.bottom;
+        if (inside && !taken.some((other) => meet(other, place))) {
+          taken.push(place);
+          return side;
+        }
+      }
+      shown[j] = "";
+      return "top center";
+    });
+    await Plotly.restyle(box, { text: [shown], textposition: [sides] }, [index]);
+  }
 }
 
 // Browsers may lay out what lies in closed details: hundreds of charts that nobody sees.
@@ -62,6 +99,14 @@ function sortable(table) {
     paging: false, info: false, autoWidth: false, order: [],
     searching: table.rows.length > 12, language: { search: "Filter" },
   });
+}
+
+// A row unfolds below itself, in the whole width of the table; without scripts it unfolds in its first cell.
+function unfold(details) {
+  const row = DataTable.Api ? new DataTable.Api(details.closest("table")).row(details.closest("tr")) : null;
+  if (!row) return;
+  if (details.open) row.child(details.querySelector(".folded").cloneNode(true), "unfolded").show();
+  else row.child.hide();
 }
 
 function show(id) {
@@ -81,7 +126,7 @@ function followAnchor() {
   target.scrollIntoView({ block: "center" });
 }
 
-// The same rule as in the page's own text (views.py): most privacy within the loss, ties where intervals overlap.
+// The same rule as in the page's own text (choices.py): most privacy within the loss, ties where intervals overlap.
 function keepsMost(view, loss) {
   const least = Number(view.querySelector(".answer").dataset.reference) - loss / 100 - 1e-9;
   const rows = all("tr[data-privacy]", view).map((row) => ({ row, ...row.dataset }));
@@ -136,6 +181,7 @@ function download(kind) {
 async function start() {
   await unpack();
   all("table.sortable").forEach(sortable);
+  all("table.sortable details.more").forEach((details) => details.addEventListener("toggle", () => unfold(details)));
   const picker = document.getElementById("view-picker");
   if (picker) {
     picker.closest(".picker").hidden = false;
@@ -149,8 +195,10 @@ async function start() {
     tellChoice(view, input.value);
   }
   all("[data-download]").forEach((button) => button.addEventListener("click", () => download(button.dataset.download)));
-  all("details").forEach((details) => details.addEventListener("toggle", drawVisible));
+  all("details:not(.more)").forEach((details) => details.addEventListener("toggle", drawVisible));
   window.addEventListener("hashchange", followAnchor);
+  let resized;
+  window.addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(drawVisible, 200); });
   [dark, window.matchMedia("print")].forEach((medium) => medium.addEventListener("change", drawVisible));
   await drawVisible();
   followAnchor();

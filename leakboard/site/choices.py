@@ -1,0 +1,47 @@
+"""Choose the victim that keeps most privacy at an allowed loss of task accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from leakboard.board.figures import finite
+from leakboard.board.schema import Row
+from leakboard.site.ranks import above, overlap, useful
+from leakboard.site.views import View
+
+LOSS = 2.0
+"""Allowed loss of task accuracy (points) for the victim that keeps most privacy."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The victim that keeps most privacy at an allowed loss of task accuracy."""
+
+    best: Row
+    ties: Sequence[Row]
+    """Other victims within the loss whose intervals overlap that of the best."""
+    no_better: bool
+    """Whether no allowed victim keeps measurably more than the encoder without a defence."""
+
+
+def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
+    """Return the victim that keeps most privacy and loses at most ``loss`` points of accuracy; None without one.
+
+    A victim that is useless for the task is never chosen, whatever loss is allowed.
+
+    Args:
+        view: the table.
+        loss: points of accuracy, 1 for 0.01.
+    """
+    if view.reference is None or not view.is_scored:
+        return None
+    least = view.reference["task_accuracy"] - loss / 100 - 1e-9
+    known = [row for row in useful(view.rows) if finite(row["task_accuracy"])]
+    allowed = [row for row in known if row["task_accuracy"] >= least]
+    if not allowed:
+        return None
+    best = max(allowed, key=lambda row: row["empirical_privacy"])
+    ties = [row for row in allowed if row is not best and overlap(row, best)]
+    no_better = view.undefended and not any(above(row, view.reference) for row in allowed)
+    return Choice(best, ties, no_better)
