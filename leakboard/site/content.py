@@ -20,6 +20,7 @@ from leakboard.board.tables import published_names, read_table
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, in_natural_order
 from leakboard.site.sections import FINDINGS, Findings, read_findings
+from leakboard.site.sources import common_names
 from leakboard.suite.names import KINDS, Names
 from leakboard.suite.suites import find_suite, home_of, suite_names
 from leakboard.suite.yaml_files import read_yaml
@@ -86,7 +87,7 @@ def read_board(name: str) -> Board:
     if not joined.records and not joined.apart and not joined.reported:
         raise RequestError(f"{home / PUBLISHED}: no published records; `run {name}` and `publish {name}` make them")
     description = str(read_yaml(path).get("description", ""))
-    board = make_board(home.resolve().name, description, joined.records, home, home)
+    board = make_board(home.resolve().name, description, joined.records, home, home, common=True)
 
     def listed(sent: Mapping[str, Sequence[Record]]) -> list[Row]:
         return [
@@ -115,7 +116,9 @@ def published_boards(names: Sequence[str] = ()) -> list[Board]:
     return [read_board(name) for name in names or known]
 
 
-def make_board(name: str, description: str, records: Sequence[Record], tables: Path, home: Path) -> Board:
+def make_board(
+    name: str, description: str, records: Sequence[Record], tables: Path, home: Path, *, common: bool = False
+) -> Board:
     """Return a leaderboard from its records.
 
     Args:
@@ -125,10 +128,20 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         tables: the folder with ``costs.csv``, ``comparison.csv``, ``projections.csv`` and ``meta.json``, if they
             exist.
         home: the folder with ``findings.md``, if there is one.
+        common: give victims, attacks and datasets the names that they have on all published boards.
     """
     used = {(kind, getattr(record, kind)) for record in records for kind in KINDS}
     published = published_names(tables / "leaderboard.csv").names
-    names = Names({key: name for key, name in published.items() if name == key[1] or (key[0], name) not in used})
+    own = {key: name for key, name in published.items() if name == key[1] or (key[0], name) not in used}
+    names = Names(common_names({key: own.get(key, key[1]) for key in sorted({*used, *own})}) if common else own)
+    renamed = {(kind, name): names.name(kind, label) for (kind, label), name in own.items()}
+
+    def read(file: str) -> list[Row]:
+        return [
+            {**row, **{kind: renamed.get((kind, row[kind]), row[kind]) for kind in KINDS if kind in row}}
+            for row in read_table(tables / file)
+        ]
+
     labels = {(kind, name): label for (kind, label), name in names.names.items()}
     ordered = in_natural_order(records)
     named = [
@@ -141,8 +154,8 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         description=description,
         records=[record for record in named if record.status == "ok"],
         findings=read_findings(_text(home / FINDINGS)),
-        costs=read_table(tables / "costs.csv"),
-        comparison=read_table(tables / "comparison.csv"),
+        costs=read("costs.csv"),
+        comparison=read("comparison.csv"),
         meta=read_meta(tables / "meta.json"),
         rows=[row for row in with_result if not row.get("secret")],
         secrets=[row for row in with_result if row.get("secret")],
@@ -150,7 +163,10 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         skipped=skipped(named),
         groups=fairness(named),
         labels=labels,
-        projections=read_projections(tables),
+        projections={
+            (renamed.get(("dataset", dataset), dataset), renamed.get(("victim", victim), victim)): points
+            for (dataset, victim), points in read_projections(tables).items()
+        },
     )
 
 
