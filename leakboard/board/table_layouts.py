@@ -84,6 +84,11 @@ TABLES: Mapping[str, Table] = {
         in_sight=("rank", "victim", "empirical_privacy", "task_accuracy", "verdict", "attack", "needs"),
         on_wide=("empirical_privacy_new", "epsilon_claimed", "epsilon_proved", "epsilon_audited", "fairness_gap"),
     ),
+    "page: audited victims": Table(
+        "The victims of a board that only audits attacked.",
+        of="page: victims",
+        in_sight=("victim", "epsilon_claimed", "epsilon_proved", "epsilon_audited", "verdict", "plug_in_loss", "needs"),
+    ),
     "README": Table("The victims of a board.", of="page: victims", without=("provenance", "seconds", "needs")),
     "page: claims": Table("The three epsilons of a victim.", groups=("Three epsilons",)),
     "page: attacks": Table("Every attack on a victim.", ("attack", "secrets"), ("seeds", "status")),

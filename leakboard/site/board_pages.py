@@ -16,10 +16,12 @@ from leakboard.board.table_layouts import TABLES
 from leakboard.site import charts
 from leakboard.site.choices import LOSS, keeps_most
 from leakboard.site.content import Board, slug
+from leakboard.site.matrix import matrix
 from leakboard.site.needs import attack_seconds, needs
 from leakboard.site.pages import table_data
 from leakboard.site.ranks import is_useless
 from leakboard.site.rendering import cell, decimals, same_in_all
+from leakboard.site.sources import source_of
 from leakboard.site.views import (
     attack_rows,
     counted,
@@ -41,9 +43,9 @@ def board_page(board: Board, links: Links = SITE) -> dict[str, Any]:
     panels, pictures = charts.plug_in_losses(board), charts.projections(board)
     return {
         "title": board.question,
-        "layout": TABLES["page: victims"],
         "board": board,
         "facts": facts(board),
+        "matrix": matrix(views(board)),
         "sections": _sections(board, links),
         "panels": panels,
         "panel_key": charts.key(panels),
@@ -105,6 +107,7 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
                     **row,
                     "needs": needs(row, attack_seconds(board, row)),
                     "attack_small": f"of {row['attacks']} tried",
+                    "paper": source.paper if (source := source_of("victim", row["victim_options"])) else None,
                     "row_class": "useless" if is_useless(row) else "",
                     "row_id": anchor if anchor not in anchored else f"{anchor}-{number}",
                     "victim_href": links["victim"].format(row["slug"]),
@@ -119,6 +122,7 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
             {
                 "id": f"view-{number}",
                 "view": view,
+                "layout": TABLES["page: victims" if view.is_scored else "page: audited victims"],
                 "rows": rows,
                 "columns": [column for column in shown if column not in same],
                 "same": [(column, text) for column in same if (text := cell(column, rows[0]).text)],
@@ -157,6 +161,7 @@ def _victim(board: Board, name: str, links: Links) -> dict[str, Any]:
         "name": name,
         "options": label,
         "slug": slug(label),
+        "paper": source.paper if (source := source_of("victim", label)) else None,
         "claims": [claim for claim in claims if claim["verdict"] or claim["epsilon_audited"] is not None],
         "claim_texts": _claim_texts([r for r in board.records if r.victim == name and r.claim]),
         "parts": [_part(board, dataset, name, links) for dataset in datasets],

@@ -9,6 +9,7 @@ from leakboard.board.schema import Row, columns, threats_of
 from leakboard.column import Column
 from leakboard.site.choices import LOSS, keeps_most
 from leakboard.site.content import Board
+from leakboard.site.matrix import Matrix, matrix
 from leakboard.site.rendering import cell, filled, same_in_all
 from leakboard.site.sections import markdown_table, write_sections
 from leakboard.site.views import View, measure_rows, views
@@ -33,10 +34,13 @@ def write_readme(board: Board, folder: Path) -> list[Path]:
 def board_markdown(board: Board) -> str:
     """Return the page of a board: question, answer, a table for each dataset and secrets; findings after the first."""
     suite = f"`suite.yaml` is the question in full: {board.description}." if board.description else ""
-    findings = ("What it shows", [board.findings.more])
+    made = views(board)
+    compared = matrix(made)
     sections: list[tuple[str, list[str]]] = []
+    sections += [("Which mechanisms break their claim?", _matrix(compared))] if compared else []
+    findings = ("What it shows", [board.findings.more])
     shown: list[str | set[str]] = []
-    for view in views(board):
+    for view in made:
         heading, blocks = f"{_escape(view.dataset)}, {_escape(view.title)}", _view(view)
         measures = _measures(board, view)
         lines = set(measures.splitlines())
@@ -45,10 +49,23 @@ def board_markdown(board: Board) -> str:
         shown += [view.dataset, lines]
         sections.append((heading, blocks))
     sections.insert(1, findings)
-    explained = [column for view in views(board) for part in _shown(view) for column in part]
+    explained = [column for view in made for part in _shown(view) for column in part]
     every = columns("page: victims", threats_of(board.rows))
     sections.append(("What the columns mean", [_legend([column for column in every if column in explained])]))
     return f"{HEAD}\n\n{write_sections(board.question, [board.findings.sentence, suite], sections)}"
+
+
+def _matrix(compared: Matrix) -> list[str]:
+    """Return the answer and a table of mechanisms by datasets, those of papers before the planted ones."""
+    lines = [
+        [
+            _escape(f"{mechanism.name} ({mechanism.paper.title})" if mechanism.paper else mechanism.name),
+            "planted" if mechanism.control else "published",
+            *(cell.text for cell in mechanism.cells),
+        ]
+        for mechanism in (*compared.published, *compared.controls)
+    ]
+    return [compared.answer, markdown_table(["mechanism", "kind", *map(_escape, compared.datasets)], lines)]
 
 
 def _view(view: View) -> list[str]:

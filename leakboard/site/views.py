@@ -19,7 +19,8 @@ from leakboard.site.ranks import ranked, useful
 from leakboard.suite.names import natural
 from leakboard.threats.threat import Threat, threat_named
 
-VERDICTS = ("holds", "holds, not audited", "unproven", "violated", "")
+VERDICTS = ("violated", "unproven", "holds", "holds, not audited", "")
+"""Failures first."""
 
 
 @dataclass(frozen=True)
