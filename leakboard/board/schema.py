@@ -109,6 +109,7 @@ COLUMNS: tuple[Column, ...] = (
         (
             *_FILES,
             "report",
+            "page: encoders",
             "console: claims",
             "page: victims",
             "page: everywhere",
@@ -131,7 +132,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "attack",
         "The strongest attack on the secret; the row has its scores.",
-        ("best_known.csv", "page: victims"),
+        ("best_known.csv", "page: victims", "page: encoders"),
         title="strongest attack",
         group="Attacker",
         note="the strongest of the attacks that were tried; another attack may be stronger",
@@ -171,7 +172,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "task_accuracy",
         "Task accuracy of a classifier on the published vectors; higher is better.",
-        ("leaderboard.csv", "report", "console: victims", "page: victims", "page: reported"),
+        ("leaderboard.csv", "report", "console: victims", "page: victims", "page: reported", "page: encoders"),
         title="task accuracy",
         kind="interval",
         group="Use",
@@ -235,7 +236,7 @@ COLUMNS: tuple[Column, ...] = (
         "attack_advantage",
         "What the attack gains over the best constant guess, from 0 (nothing) to 1 (all there is to gain). It does not "
         "depend on how rare a secret is. Empty for audits, and on boards older than this column.",
-        (*_SCORES, *_ATTACK_PAGES, "console: attacks", "page: victims", "page: reported"),
+        (*_SCORES, *_ATTACK_PAGES, "console: attacks", "page: victims", "page: reported", "page: encoders"),
         title="advantage",
         kind="interval",
         group="Privacy",
@@ -261,7 +262,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "empirical_privacy",
         "1 - the score of the attack, or of the best constant guess if that is higher; higher is better.",
-        (*_SCORES, *_ATTACK_PAGES, "console: attacks", "page: victims", "page: reported"),
+        (*_SCORES, *_ATTACK_PAGES, "console: attacks", "page: victims", "page: reported", "page: encoders"),
         title="privacy",
         kind="interval",
         group="Privacy",
@@ -624,7 +625,8 @@ COLUMNS: tuple[Column, ...] = (
         better=LOWER,
         note="time to fit and to publish, mean over seeds, on the machine of the run",
     ),
-    Column("board", "The board that has the row.", ("page: everywhere", "page: comparison")),
+    Column("encoder", "The encoder, without a defence or behind it.", ("page: encoders",)),
+    Column("board", "The board that has the row.", ("page: everywhere", "page: comparison", "page: encoders")),
     Column("submission", "The submission that has the row.", ("page: reported",), kind="name"),
     Column("victims", "How many victims the attack was tried on.", ("page: attack list",), kind="whole"),
     Column("attack", "The attack.", ("page: attack list",), kind="name"),

@@ -92,6 +92,10 @@ TABLES: Mapping[str, Table] = {
     "README": Table("The victims of a board.", of="page: victims", without=("provenance", "seconds", "needs")),
     "page: claims": Table("The three epsilons of a victim.", groups=("Three epsilons",)),
     "page: attacks": Table("Every attack on a victim.", ("attack", "secrets"), ("seeds", "status")),
+    "page: encoders": Table(
+        "An encoder without a defence, or a defence of it, on a board.",
+        ("victim", "encoder", "empirical_privacy", "attack_advantage", "task_accuracy", "attack", "board"),
+    ),
     "page: everywhere": Table(
         "An attack on every victim.",
         ("victim", "empirical_privacy", "attack_score", "attack_metric", "secrets", "dataset", "board"),

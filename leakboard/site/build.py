@@ -11,11 +11,13 @@ import leakboard
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.pipeline.records import Record
 from leakboard.pipeline.runner import Run
-from leakboard.site import libraries, papers
-from leakboard.site.board_pages import ALONE, board_page, size, victims
+from leakboard.site import front, libraries, papers
+from leakboard.site.board_pages import ALONE, board_page, victims
 from leakboard.site.charts import Figure
 from leakboard.site.content import Board, make_board, read_board, slug
+from leakboard.site.encoders import encoder_pages
 from leakboard.site.labels import parse
+from leakboard.site.needs import attack_seconds, needs_of
 from leakboard.site.pages import page
 from leakboard.site.readme import write_readme
 from leakboard.site.views import counted
@@ -90,9 +92,11 @@ def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, s
         yield f"assets/{name}", libraries.library(name)
     for name in ("site.css", "site.js"):
         yield f"assets/{name}", libraries.own(name)
-    cards = [{"name": b.name, "question": b.question, "findings": b.findings, "size": size(b)} for b in boards]
     more = {"documentation": documentation}
-    yield "index.html", _page("index", "", title="LeakBoard", boards=cards, **more)
+    parts = {"figure": front.figure(boards), "doors": front.doors(documentation), "boards": front.cards(boards)}
+    yield "index.html", _page("index", "", title="LeakBoard", **parts, **more)
+    for file, content in encoder_pages(boards).items():
+        yield f"encoders/{file}", _listing(documentation, **content)
     summaries = _summaries("victims")
     known = {board.name: {row["victim_options"] for row in board.rows} for board in boards}
     for board in boards:
@@ -123,6 +127,7 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
         for row in board.rows:
             home = f"../boards/{board.name}"
             place = {
+                "seconds": attack_seconds(board, row),
                 "board": board.name,
                 "board_href": f"{home}/index.html",
                 "victim_href": f"{home}/{slug(row['victim_options'])}.html",
@@ -149,6 +154,7 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
                 _introduction(options, summaries.get(parse(options)[0], ""), count, rows),
                 listings,
                 True,
+                needs_of(rows),
             ),
         )
     listings = [
@@ -228,13 +234,15 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
 
 def _listing(
     documentation: str,
-    eyebrow: str,
-    heading: str,
-    intro: str,
-    listings: Sequence[object],
+    eyebrow: str = "",
+    heading: str = "",
+    intro: str = "",
+    listings: Sequence[object] = (),
     label: bool = False,
+    facts: Sequence[tuple[str, str]] = (),
     text: str = "",
     charts: Sequence[tuple[str, Figure]] = (),
 ) -> str:
     more = {"eyebrow": eyebrow, "heading": heading, "intro": intro, "listings": listings, "label": label, "text": text}
+    more["facts"] = facts
     return _page("listing", "../", title=heading, charts=charts, documentation=documentation, **more)

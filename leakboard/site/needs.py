@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from leakboard.board.schema import Row
 from leakboard.site.content import Board
+from leakboard.threats.threat import threat_named
 
 
 def needs(row: Row, seconds: float | None) -> str:
@@ -26,6 +29,27 @@ def needs(row: Row, seconds: float | None) -> str:
     if seconds is not None:
         parts.append(duration(seconds))
     return ", ".join(parts)
+
+
+def needs_of(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Return what an attack had on all victims together, as pairs of a name and a value; unknown things are left out.
+
+    Args:
+        rows: of one attack, with the ``seconds`` that it took.
+    """
+    facts = [("it sees", threat_named(rows[0]["threat"]).sees)]
+    for name, title in (("known_pairs", "known texts"), ("own_texts", "texts of its own"), ("queries", "queries")):
+        known = [row[name] for row in rows if row.get(name) is not None]
+        facts.append((title, _range([f"{value:,.0f}" for value in (min(known), max(known))]) if known else ""))
+    many = max(int(row.get("observations") or 1) for row in rows)
+    facts.append(("publications of each text", str(many) if many > 1 else ""))
+    taken = [row["seconds"] for row in rows if row["seconds"] is not None]
+    facts.append(("time, one seed", _range([duration(value) for value in (min(taken), max(taken))]) if taken else ""))
+    return [(name, value) for name, value in facts if value]
+
+
+def _range(ends: Sequence[str]) -> str:
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
 def duration(seconds: float) -> str:

@@ -45,6 +45,11 @@ class View:
         return ", ".join(names) if len(names) < 3 else f"{counted(self.secrets)}: {', '.join(names)}"
 
     @property
+    def short_title(self) -> str:
+        """The attacked secrets in few words: many secrets are counted."""
+        return self.threat.title.rstrip("?") or counted(self.secrets)
+
+    @property
     def metrics(self) -> list[str]:
         """Return the scores of the strongest attacks, as in ``F1``."""
         return sorted({metric_title(row["attack_metric"], [row["threat"]]) for row in self.rows})
@@ -103,7 +108,7 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
     for row in chosen:
         row["attacks"] = tried[row["victim_options"]]
     own = [row for row in chosen if row["victim_options"] not in board.submitted]
-    reference, undefended = _reference(own or chosen)
+    reference, undefended = reference_of(own or chosen)
     return View(dataset, threat, secrets, chosen, reference, undefended)
 
 
@@ -169,7 +174,8 @@ def _encoder(row: Row) -> str:
     return options.get("encoder", "") if options.get("epsilon") == "null" else str(row["victim_options"])
 
 
-def _reference(rows: Sequence[Row]) -> tuple[Row | None, bool]:
+def reference_of(rows: Sequence[Row]) -> tuple[Row | None, bool]:
+    """Return the victim from which losses are counted, and whether it is the encoder that most others defend."""
     known = [row for row in useful(rows) if finite(row["task_accuracy"])]
     options = [parse(row["victim_options"])[1] for row in rows]
     encoders = [given.get("encoder") for given in options if given.get("epsilon") != "null"]

@@ -58,6 +58,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
     """Audit of training data."""
 
     name: ClassVar = "canaries"
+    sees: ClassVar = "the recipe, and a table that was trained with planted texts"
     needs: ClassVar = "words"
     revision: ClassVar = 3
 

@@ -88,6 +88,7 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
     """Audit of releases."""
 
     name: ClassVar = "releases"
+    sees: ClassVar = "the noise mechanism, to try at will, and the claim"
     needs: ClassVar = "releases"
     revision: ClassVar = 1
 

@@ -119,6 +119,9 @@ class SecretsThreat(Threat["SecretsAttack"]):
     identity: ClassVar = "secrets"
     needs: ClassVar = "documents"
     revision: ClassVar = 4
+    sees: ClassVar = (
+        "the published vectors of the test texts; and of other texts the vectors, the texts and the secrets"
+    )
     beside_text_classifiers: ClassVar = True
     reads_texts: ClassVar = False
 

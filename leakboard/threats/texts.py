@@ -66,6 +66,7 @@ class TextsThreat(Threat["TextsAttack"]):
     """Inversion: what did the text say?"""
 
     name: ClassVar = "texts"
+    sees: ClassVar = "the published vectors of the test texts; and of other texts the vectors and the texts"
     title: ClassVar = "texts: which words are in the text?"
     headline: ClassVar = "token_f1"
     headline_title: ClassVar = "F1 over words"

@@ -128,6 +128,8 @@ class Threat(ABC, Generic[A]):
         "{what}: the strongest attack gains nothing over the best constant guess, whose score is {constant}"
     )
     """The sentence if no attack beats the best constant guess; it is no proof of privacy."""
+    sees: ClassVar[str] = ""
+    """What the attacker is given, in words, for the pages of attacks."""
     things: ClassVar[str] = "texts"
     """The test's texts, words or candidates, in words."""
     bounds_epsilon: ClassVar[bool] = False

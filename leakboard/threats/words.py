@@ -57,6 +57,7 @@ class WordsThreat(Threat["WordsAttack"]):
     """Word recovery: which word does a vector belong to?"""
 
     name: ClassVar = "words"
+    sees: ClassVar = "the published vectors of words in random order, and texts of its own"
     title: ClassVar = "words: which word is this vector?"
     headline: ClassVar = f"recall@{HEADLINE}"
     headline_title: ClassVar = "share found among five candidates"

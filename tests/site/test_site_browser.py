@@ -17,7 +17,7 @@ MADE = "boards/made/index.html"
 
 def pages(site):
     """Return one page of each kind."""
-    kinds = ["index.html", BOARD, MADE, "attacks/index.html", "papers/index.html"]
+    kinds = ["index.html", BOARD, MADE, "attacks/index.html", "papers/index.html", "encoders/index.html"]
     kinds += [str(next(site.glob(f"{folder}/*-*.html")).relative_to(site)) for folder in ("boards/demo", "attacks")]
     return [*kinds, "alone.html"]
 
@@ -238,7 +238,7 @@ def test_the_first_tab_stop_skips_to_the_content_and_is_visible(opened):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "kinds"), [("light", (0, 1, 3, 5)), ("dark", (1,))])
+@pytest.mark.parametrize(("scheme", "kinds"), [("light", (0, 1, 3, 5, 6)), ("dark", (1,))])
 def test_axe_finds_nothing_serious(shared, site, scheme, kinds):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     for path in [pages(site)[kind] for kind in kinds]:

@@ -51,6 +51,7 @@ async function draw(box) {
   box.on("plotly_click", ({ points }) => {
     const row = document.querySelector(`tr[data-slug="${points[0].customdata}"] a`);
     if (row) location.href = row.href;
+    else if (String(points[0].customdata).endsWith(".html")) location.href = points[0].customdata;
   });
 }
 

@@ -1,0 +1,119 @@
+"""Put together the front page: one figure that carries the message, and a card with one number for each board."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leakboard.board.schema import Row
+from leakboard.site import charts
+from leakboard.site.choices import LOSS, keeps_most
+from leakboard.site.content import Board
+from leakboard.site.labels import parse
+from leakboard.site.matrix import matrix
+from leakboard.site.ranks import ranked
+from leakboard.site.rendering import decimals
+from leakboard.site.views import View, reference_of, views
+
+FIGURE_OF = ("ag(duplicates=keep)", "entities", "bert")
+"""The dataset, the threat and the encoder of the figure."""
+
+
+def figure(boards: Sequence[Board]) -> dict[str, Any] | None:
+    """Return the figure of the front page and its message; None if no board has its dataset.
+
+    It has the encoder without a defence and the defences that are built on it, of all boards. Left out are victims with
+    an option that several attacks did not meet (``mu``).
+    """
+    dataset, threat, encoder = FIGURE_OF
+    rows: dict[str, Row] = {}
+    found: list[View] = []
+    for board in boards:
+        for view in views(board):
+            if view.threat.name == threat and view.rows[0]["dataset_options"] == dataset:
+                found.append(view)
+                for row in view.rows:
+                    if _is_shown(row["victim_options"], encoder):
+                        link = {"slug": f"boards/{board.name}/{row['slug']}.html"}
+                        rows.setdefault(row["victim_options"], {**row, **link})
+    if len(rows) < 2:
+        return None
+    shown = ranked(list(rows.values()))
+    view = View(found[0].dataset, found[0].threat, found[0].secrets, shown, *reference_of(shown))
+    return {"scatter": charts.scatter(view), "message": _message(view), "view": view}
+
+
+def _is_shown(label: str, encoder: str) -> bool:
+    plugin, options = parse(label)
+    return "mu" not in options and encoder in (plugin, parse(options.get("encoder", ""))[0])
+
+
+def _message(view: View) -> str:
+    """Return what the figure shows, in one sentence."""
+    choice = keeps_most(view)
+    if choice is None or view.reference is None:
+        return ""
+    best, limit = choice.best, f"within {LOSS:g} points of accuracy"
+    most = "" if view.constant is None else f" of at most {decimals(view.constant, 2)}"
+    start = f"Without a defence {decimals(view.reference['empirical_privacy'], 2)}{most} is left"
+    if choice.no_better:
+        return f"{start}, and no defence keeps measurably more {limit}."
+    claim = f"; its privacy claim is {best['verdict']}" if best["verdict"] in ("violated", "unproven") else ""
+    return f"{start}; {limit} {best['victim']} keeps most, {decimals(best['empirical_privacy'], 2)}{claim}."
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The number of a board's card, and what it is."""
+
+    number: str
+    text: str
+
+
+def headline(board: Board) -> Headline:
+    """Return the one number of a board.
+
+    Broken mechanisms; or the privacy that is kept at a small loss; or, for other threats than secrets of texts, the
+    score of the strongest attack.
+    """
+    made = views(board)
+    if compared := matrix(made):
+        broken = sum(bool(mechanism.violated) for mechanism in compared.published)
+        return Headline(f"{broken} of {len(compared.published)}", "mechanisms of papers break their claim")
+    for view in made:
+        if not view.threat.title and (choice := keeps_most(view)):
+            kept = view.reference if choice.no_better and view.reference else choice.best
+            most = "" if view.constant is None else f" of at most {decimals(view.constant, 2)}"
+            why = "; no defence keeps more" if choice.no_better else f": {kept['victim']}"
+            text = f"privacy{most} at a loss of at most {LOSS:g} points of accuracy{why} ({view.dataset})"
+            return Headline(decimals(kept["empirical_privacy"], 2), text)
+    scored = [(row, view) for view in made if view.is_scored for row in view.rows]
+    if not scored:
+        return Headline(str(len({row["victim"] for row in board.rows})), "victims")
+    row, view = max(scored, key=lambda pair: pair[0]["attack_score"])
+    text = f"{view.metrics[0]} of the strongest attack: {row['victim']} ({view.short_title}, {view.dataset})"
+    return Headline(decimals(row["attack_score"], 2), text)
+
+
+def doors(documentation: str) -> list[dict[str, str]]:
+    """Return the three ways into the site, each with a link; without documentation two lead to this page."""
+    attack = documentation.replace("index.html", "how_to/own_attack.html") if documentation else "attacks/index.html"
+    return [
+        {"title": "I have vectors", "href": "#own", "text": "See what they give away, on your own machine."},
+        {"title": "I have a defence or an attack", "href": attack, "text": "Add it, and measure it on all boards."},
+        {"title": "Show me the boards", "href": "#boards", "text": "What was attacked, and what held."},
+    ]
+
+
+def cards(boards: Sequence[Board]) -> list[dict[str, Any]]:
+    """Return a card for each board."""
+    return [
+        {
+            "name": board.name,
+            "question": board.question,
+            "answer": board.findings.sentence,
+            "headline": headline(board),
+        }
+        for board in boards
+    ]

@@ -1,0 +1,109 @@
+"""Test what the front page leads with, and the comparison of encoders across boards."""
+
+import pytest
+from made_records import record
+
+from leakboard.site import front
+from leakboard.site.board_pages import board_page
+from leakboard.site.content import make_board
+from leakboard.site.encoders import comparisons, encoder_pages
+from leakboard.site.needs import needs_of
+
+LAST_LAYER = "bert(epochs=3)"
+
+
+@pytest.fixture
+def board(tmp_path):
+    """Return a function that gives a board of these records, all on AG with copies and about entities."""
+
+    def made(name, *records):
+        return make_board(name, "", records, tmp_path, tmp_path)
+
+    return made
+
+
+def on_ag(victim, **fields):
+    return record(victim, dataset="ag(duplicates=keep)", threat="entities", attack_metric="f1", **fields)
+
+
+@pytest.fixture
+def boards(board):
+    undefended = on_ag(LAST_LAYER, accuracy=0.8, privacy=0.1)
+    dpnr = on_ag(f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)", accuracy=0.79, privacy=0.3)
+    dropout = on_ag(f"dpnr(encoder={LAST_LAYER}, epsilon=5.0, mu=0.5)", accuracy=0.79, privacy=0.4)
+    return [board("one", undefended, dpnr, dropout), board("two", undefended, on_ag("lstm", accuracy=0.7, privacy=0.2))]
+
+
+class TestFront:
+    def test_the_figure_has_the_encoder_and_its_defences_of_all_boards_once(self, boards):
+        shown = front.figure(boards)
+        names = [row["victim_options"] for row in shown["view"].rows]
+        assert names == [f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)", LAST_LAYER]
+        assert shown["view"].rows[0]["slug"].startswith("boards/one/dpnr-")
+        assert shown["message"].startswith(
+            "Without a defence 0.10 of at most 0.50 is left; within 2 points of accuracy"
+        )
+
+    def test_without_its_dataset_there_is_no_figure(self, board):
+        assert front.figure([board("b", record("a"), record("c"))]) is None
+
+    def test_a_card_has_the_privacy_at_a_small_loss(self, boards, board):
+        assert front.headline(boards[0]).number == "0.40"
+        no_better = board("b", on_ag("net", privacy=0.1), on_ag("defence(encoder=net)", privacy=0.11))
+        assert front.headline(no_better).number == "0.10"
+        assert "no defence keeps more" in front.headline(no_better).text
+
+    def test_a_card_of_another_threat_has_the_highest_score(self, board):
+        fields = {"threat": "words", "attack_metric": "recall@5", "secrets": ("words",)}
+        made = board("b", record("a", privacy=0.9, **fields), record("c", privacy=0.7, **fields))
+        assert front.headline(made).number == "0.30"
+        assert "c (words: which word is this vector, data)" in front.headline(made).text
+
+
+class TestEncoders:
+    def test_encoders_are_compared_across_boards(self, boards):
+        (one,) = comparisons(boards)
+        assert [(row["encoder"], row["board"]) for row in one.rows] == [
+            ("LSTM", "two"),
+            ("MiniLM", "one"),
+            ("MiniLM", "two"),
+        ]
+        assert one.sentence == (
+            "ag(duplicates=keep), gender: LSTM leaks least (privacy 0.20 of at most 0.50), MiniLM most (0.10)."
+        )
+
+    def test_encoders_whose_intervals_overlap_are_not_told_apart(self, board):
+        (one,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
+        assert one.sentence.endswith("LSTM and MiniLM cannot be told apart (privacy 0.12 of at most 0.50).")
+
+    def test_one_encoder_is_not_compared(self, board):
+        (one,) = comparisons([board("b", on_ag("lstm"))])
+        assert one.sentence == ""
+
+    def test_an_encoder_has_a_page_with_its_defences(self, boards):
+        pages = encoder_pages(boards)
+        (minilm,) = [page for name, page in pages.items() if name.startswith("minilm-")]
+        captions = [table["caption"] for table in minilm["listings"]]
+        assert captions == [
+            "ag(duplicates=keep), gender",
+            "Defences of MiniLM, on the board one: ag(duplicates=keep), gender",
+        ]
+        assert len(minilm["listings"][1]["rows"]) == 2
+        assert len(pages) == 3
+
+
+def test_an_attack_tells_what_it_had_on_all_victims():
+    rows = [
+        {"threat": "words", "seconds": seconds, "known_pairs": known, "queries": 0, "observations": None}
+        for seconds, known in ((3.0, 1200), (300.0, 1500))
+    ]
+    facts = dict(needs_of(rows))
+    assert facts.pop("it sees").startswith("the published vectors of words")
+    assert facts == {"known texts": "1,200 to 1,500", "queries": "0", "time, one seed": "3 s to 5 min"}
+    assert "known texts" not in dict(needs_of([{"threat": "words", "seconds": None}]))
+
+
+def test_rows_name_the_paper_of_their_victim(boards):
+    (section,) = board_page(boards[0])["sections"]
+    papers = {row["victim_options"]: row["paper"] for row in section["rows"]}
+    assert papers[f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)"].title == "Lyu, He and Li 2020"
