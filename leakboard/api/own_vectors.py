@@ -9,6 +9,7 @@ import dataclasses
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from datetime import date
 from io import BytesIO, StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -284,7 +285,7 @@ def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -
             report = compute(loaded, loaded.cells(), registry, Path(temporary), progress=progress)
     knows_encoder = any({"encoder", ENCODED} & victim["precomputed"].keys() for victim in suite["victims"])
     notes = (*report.notes, *(not_tried(report.records) if knows_encoder else ()))
-    return dataclasses.replace(report, name="own vectors", notes=notes)
+    return dataclasses.replace(report, name="own vectors", notes=notes, day=date.today().isoformat())
 
 
 def _releases(vectors: Any) -> dict[str, Any]:

@@ -29,6 +29,8 @@ from leakboard.suite.names import Names
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from leakboard.site.own_report import Notes as OwnNotes
+
 _MARKUP, _BACKSLASHED = re.compile(r"([^\w\s])"), r"\\\1"
 
 
@@ -57,6 +59,8 @@ class Report:
     """Folder of a published leaderboard, with the pages written about it."""
     releases: Sequence[str] = ()
     """Names of releases of the same rows that are compared; each is a victim."""
+    day: str = ""
+    """Day on which own vectors were evaluated, as in 2026-11-27; empty for suites and published leaderboards."""
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -140,18 +144,28 @@ class Report:
             StorageError: it cannot be written.
         """
         require(FilePath, path=path)
-        from leakboard.site.build import write_page
+        from leakboard.site.build import write_page, write_report
         from leakboard.site.content import make_board
         from leakboard.site.sections import FINDINGS, write_sections
 
         with TemporaryDirectory(prefix="leakboard-") as folder:
             tables = Path(folder)
             write_tables(tables, self.records, self._costs, self._compared, self.names)
+            if self.day:
+                board = make_board(self.name, self.description, self.records, tables, tables)
+                write_report(board, Path(path), self.day, self._page_notes())
+                return Path(path)
             answer, *details = [*self.sentences, ""]
             listed = "\n".join(f"- {_MARKUP.sub(_BACKSLASHED, text)}" for text in details if text)
             write_file(tables / FINDINGS, write_sections(self.description, [answer, listed]))
             write_page(make_board(self.name, self.description, self.records, tables, self.home or tables), Path(path))
         return Path(path)
+
+    def _page_notes(self) -> OwnNotes:
+        from leakboard.site.own_report import Notes
+
+        compared = compare_releases(self._tables["leaderboard.csv"], self.releases)
+        return Notes(self._joins(), compared, [*self._warnings(), *self.notes])
 
     def __repr__(self) -> str:
         return self.summary

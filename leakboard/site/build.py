@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
@@ -18,6 +19,7 @@ from leakboard.site.content import Board, make_board, read_board, slug
 from leakboard.site.encoders import encoder_pages
 from leakboard.site.labels import parse
 from leakboard.site.needs import attack_seconds, needs_of
+from leakboard.site.own_report import Notes, own_report
 from leakboard.site.pages import page
 from leakboard.site.readme import write_readme
 from leakboard.site.views import counted
@@ -55,12 +57,28 @@ def write_page(board: Board, path: Path) -> None:
     Raises:
         StorageError: the file cannot be written.
     """
-    content = board_page(board, ALONE)
     long = page("victims", victims=victims(board, ALONE), alone=True)
     parts = {name: libraries.library(name) for name in libraries.NAMES} | {"every-victim": long}
+    _write_alone("board", board_page(board, ALONE), path, parts)
+
+
+def write_report(board: Board, path: Path, day: str, notes: Notes) -> None:
+    """Write the report on a user's own vectors as one file that needs no other.
+
+    Raises:
+        StorageError: the file cannot be written.
+    """
+    content = own_report(board, day, notes)
+    needed = [name for name in libraries.NAMES if name != "plotly.min.js" or content["scatters"]]
+    _write_alone("report", content, path, {name: libraries.library(name) for name in needed})
+
+
+def _write_alone(template: str, content: dict[str, Any], path: Path, parts: Mapping[str, str]) -> None:
+    """Write a page as one file, with its parts compressed."""
     packed = [(name, libraries.packed(text)) for name, text in parts.items()]
     own = {"style": Markup(libraries.own("site.css")), "script": Markup(libraries.own("site.js"))}  # noqa: S704
-    write_file(path, page("board", **content, **own, alone=True, packed=packed, root="", version=leakboard.__version__))
+    shown = {"alone": True, "packed": packed, "root": "", "version": leakboard.__version__}
+    write_file(path, page(template, **content, **own, **shown))
 
 
 def write_run_pages(run: Run, records: Sequence[Record], html: Path | None) -> list[Path]:

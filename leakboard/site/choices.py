@@ -26,7 +26,9 @@ class Choice:
 
 
 def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
-    """Return the victim that keeps most privacy and loses at most ``loss`` points of accuracy; None without one.
+    """Return the victim that keeps most privacy and loses at most ``loss`` points of accuracy.
+
+    None if a table has no such victim, or only one victim to choose from.
 
     A victim that is useless for the task is never chosen, whatever loss is allowed.
 
@@ -34,7 +36,7 @@ def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
         view: the table.
         loss: points of accuracy, 1 for 0.01.
     """
-    if view.reference is None or not view.is_scored:
+    if view.reference is None or not view.is_scored or len(view.rows) < 2:
         return None
     least = view.reference["task_accuracy"] - loss / 100 - 1e-9
     known = [row for row in useful(view.rows) if finite(row["task_accuracy"])]

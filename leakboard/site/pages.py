@@ -29,7 +29,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["markdown"] = markdown
+    made.filters |= {"markdown": markdown, "sentence": sentence}
     made.globals |= {"cell": cell, "columns": columns, "filled": filled, "grouped": grouped, "in_sight": in_sight}
     return made
 
@@ -53,6 +53,11 @@ def markdown(text: str) -> Markup:
     """Return Markdown as HTML. HTML in it stays text, and links lead only to the web or into the site."""
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     return Markup(reader.render(text))  # noqa: S704 (the reader escapes)
+
+
+def sentence(text: str) -> str:
+    """Return a text with a full stop, unless it ends with a mark."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def grouped(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:

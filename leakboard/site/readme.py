@@ -10,6 +10,7 @@ from leakboard.column import Column
 from leakboard.site.choices import LOSS, keeps_most
 from leakboard.site.content import Board
 from leakboard.site.matrix import Matrix, matrix
+from leakboard.site.pages import sentence
 from leakboard.site.rendering import cell, filled, same_in_all
 from leakboard.site.sections import markdown_table, write_sections
 from leakboard.site.views import View, measure_rows, views
@@ -33,7 +34,7 @@ def write_readme(board: Board, folder: Path) -> list[Path]:
 
 def board_markdown(board: Board) -> str:
     """Return the page of a board: question, answer, a table for each dataset and secrets; findings after the first."""
-    suite = f"`suite.yaml` is the question in full: {board.description}." if board.description else ""
+    suite = f"`suite.yaml` is the question in full: {sentence(board.description)}" if board.description else ""
     made = views(board)
     compared = matrix(made)
     sections: list[tuple[str, list[str]]] = []

@@ -5,7 +5,7 @@ import re
 
 import made_records
 import pytest
-from made_records import on_dev
+from made_records import on_dev, with_metrics
 
 from leakboard.api.report import Report
 from leakboard.metrics.audits import bound_metrics, rounded_down
@@ -207,6 +207,49 @@ class TestSentences:
             "warning: no results: probe: no",
         ]
         assert "no results" not in report(record(), *skipped).summary
+
+
+class TestOwnVectors:
+    """The page about a user's own vectors: one page for people who decide, then the details."""
+
+    @staticmethod
+    def saved(tmp_path, *records, **fields):
+        made = dataclasses.replace(report(*records), description="What do these vectors give away?", day="2026-11-27")
+        path = dataclasses.replace(made, **fields).save(tmp_path / "report.html")
+        text = re.sub(r"<(script|style).*?</\1>", "", path.read_text("utf-8"), flags=re.DOTALL)
+        return " ".join(re.sub(r"<[^>]*>", " ", text).split())
+
+    def test_it_says_what_was_tried_when_and_on_how_many_texts(self, tmp_path):
+        page = self.saved(tmp_path, with_metrics(record(), Metric("known_pairs", 800.0)))
+        assert "day 27 November 2026" in page
+        assert "texts attacked 200" in page
+        assert "texts that attackers knew 800, with vectors and secrets" in page
+        assert "attacks probe" in page
+        assert "task accuracy 0.90" in page
+
+    def test_each_secret_is_a_sentence_with_its_interval_and_a_label(self, tmp_path):
+        page = self.saved(tmp_path, record())
+        assert "given away gender: an attacker gains 0.35 of what there is to gain (0.22 to 0.49; 200 texts)" in page
+        assert "not found age: the strongest attack gains nothing" in page
+        few = self.saved(tmp_path, record(test_size=29))
+        assert "may be chance gender: an attacker gains 0.35" in few
+
+    def test_it_has_no_words_of_boards_and_no_double_marks(self, tmp_path):
+        page = self.saved(tmp_path, record(), notes=("take care",))
+        for words in ("published records", "verify", "keeps most privacy", "seconds", "not published", "?.", ".."):
+            assert words not in page, words
+        assert page.index("What it does not show") < page.index("Details")
+
+    def test_vectors_that_miss_their_rows_are_told_first_and_releases_compared(self, tmp_path):
+        verdict = Metric("rows_match", 0.0, status="do the rows match?")
+        page = self.saved(tmp_path, with_metrics(record(gender=0.63), verdict))
+        assert page.index("do the rows match?") < page.index("gender:")
+        two = [record(), dataclasses.replace(record(gender=0.6), victim="other")]
+        compared = self.saved(tmp_path, *two, releases=("lsa", "other"))
+        assert "Compared gender:" in compared
+
+    def test_a_suite_has_the_page_of_a_board(self, tmp_path):
+        assert "What it does not show" not in self.saved(tmp_path, record(), day="")
 
 
 class TestPages:

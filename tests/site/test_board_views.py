@@ -138,6 +138,9 @@ def test_what_an_attacker_had_is_told_in_words(row, seconds, expected):
 class TestChoice:
     """The defence that keeps most privacy at a loss of task accuracy."""
 
+    def test_of_one_victim_nothing_is_chosen(self, view):
+        assert keeps_most(view(record("a"))) is None
+
     def test_the_loss_is_measured_from_the_defended_encoder(self, view):
         plain, best = record("net(size=2)", accuracy=0.8, privacy=0.1), record("other", accuracy=0.9, privacy=0.1)
         defended = view(plain, best, record("defence(encoder=net(size=2))", accuracy=0.79, privacy=0.3))

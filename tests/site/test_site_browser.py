@@ -5,10 +5,12 @@ import json
 import re
 
 import pytest
-from made_records import FORMULA, HOSTILE, REVERSED, SCRIPT, WINDOW_WIDTH
+from made_records import FORMULA, HOSTILE, REVERSED, SCRIPT, WINDOW_WIDTH, record
 
+from leakboard.site.build import write_report
 from leakboard.site.choices import keeps_most
-from leakboard.site.content import read_board, slug
+from leakboard.site.content import make_board, read_board, slug
+from leakboard.site.own_report import Notes
 from leakboard.site.views import views
 
 BOARD = "boards/demo/index.html"
@@ -216,6 +218,17 @@ def test_pages_print_in_dark_ink_and_fit_the_paper(shared):
     page.emulate_media(media="screen", color_scheme="light")
     page.set_viewport_size({"width": WINDOW_WIDTH, "height": 900})
     assert page.get_by_role("navigation").is_visible()
+
+
+@pytest.mark.slow
+def test_the_part_for_people_who_decide_fits_one_printed_page(opened, site):
+    made = make_board("own vectors", "", [record("net"), record("other", privacy=0.1)], site, site)
+    write_report(made, site / "own.html", "2026-11-27", Notes(warnings=["few texts"]))
+    page = opened("own.html")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 680, "height": 900})  # A4 without margins of 1.5 cm, at 96 dots an inch
+    assert page.locator(".decide").bounding_box()["height"] < 1009
+    assert page.locator(".decide").evaluate("part => getComputedStyle(part).breakAfter") == "page"
 
 
 @pytest.mark.slow

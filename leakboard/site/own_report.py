@@ -1,0 +1,99 @@
+"""Report on vectors that a user has: one page for people who decide, then the details."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from leakboard.board.schema import Row
+from leakboard.board.strongest import headlines
+from leakboard.board.summary import rows_of_secrets
+from leakboard.site import charts
+from leakboard.site.board_pages import ALONE, victims
+from leakboard.site.content import Board
+from leakboard.site.pages import table_data
+from leakboard.site.rendering import decimals
+from leakboard.site.views import views
+from leakboard.threats.sentence_parts import beats_constant, why_chance
+from leakboard.threats.threat import threat_named
+
+QUESTION = "What do these vectors give away?"
+GIVEN_AWAY, CHANCE, NOT_FOUND = "given away", "may be chance", "not found"
+CHIPS = {GIVEN_AWAY: "violated", CHANCE: "unproven", NOT_FOUND: "unaudited"}
+"""Classes of the coloured labels. What was not found has no label of safety: another attack may find it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the strongest attack on one secret of a release found."""
+
+    kind: str
+    """``given away``, ``may be chance`` or ``not found``."""
+    text: str
+
+    @property
+    def chip(self) -> str:
+        """The class of the coloured label."""
+        return CHIPS[self.kind]
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Sentences that the page shows besides the findings."""
+
+    first: Sequence[str] = ()
+    """Why the numbers may mean nothing, for instance because vectors and rows do not match."""
+    compared: Sequence[str] = ()
+    """How releases differ."""
+    warnings: Sequence[str] = ()
+
+
+def own_report(board: Board, day: str, notes: Notes) -> dict[str, Any]:
+    """Return what the template ``report`` shows.
+
+    Args:
+        board: with a victim for each release.
+        day: of the evaluation, as in 2026-11-27.
+        notes: sentences besides the findings.
+    """
+    scatters = [figure for view in views(board) if view.is_scored and (figure := charts.scatter(view))]
+    return {
+        "title": QUESTION,
+        "board": board,
+        "own": True,
+        "facts": _facts(board, day),
+        "notes": notes,
+        "releases": {name: _findings(board, name) for name in dict.fromkeys(row["victim"] for row in board.rows)},
+        "victims": victims(board, ALONE),
+        "scatters": scatters,
+        "data": table_data([*board.rows, *board.secrets]),
+    }
+
+
+def _findings(board: Board, release: str) -> list[Finding]:
+    rows = [row for row in (*board.rows, *board.secrets) if row["victim"] == release]
+    return [_finding(row) for row in headlines(rows_of_secrets(rows))]
+
+
+def _finding(row: Row) -> Finding:
+    kind = NOT_FOUND if not beats_constant(row) else CHANCE if why_chance(row) else GIVEN_AWAY
+    return Finding(kind, threat_named(row["threat"]).sentence(row))
+
+
+def _facts(board: Board, day: str) -> list[tuple[str, str]]:
+    """Return what was tried, on how many texts, and when; unknown things are left out by the template."""
+    first = board.rows[0] if board.rows else {}
+    known = [row["known_pairs"] for row in board.rows if row.get("known_pairs")]
+    secrets = dict.fromkeys(secret for row in board.rows for secret in row["secrets"].split("; "))
+    accuracy, constant = decimals(first.get("task_accuracy"), 2), decimals(first.get("task_majority"), 2)
+    several = len({row["victim"] for row in board.rows}) > 1
+    return [
+        ("day", f"{date.fromisoformat(day):%-d %B %Y}"),
+        ("texts attacked", f"{max(sizes):,}" if (sizes := [row["test_size"] for row in board.rows]) else ""),
+        ("texts that attackers knew", f"{max(known):,.0f}, with vectors and secrets" if known else ""),
+        ("secrets", ", ".join(secrets)),
+        ("attacks", ", ".join(dict.fromkeys(row["attack"].replace("_", " ") for row in board.rows))),
+        ("task accuracy", f"{accuracy} (constant guess: {constant})" if accuracy and not several else ""),
+    ]
