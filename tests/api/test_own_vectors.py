@@ -266,7 +266,7 @@ class TestReleases:
         assert points == dict.fromkeys(["age", "gender"], (("after it", "before"), 2))
 
     def test_the_plot_shows_all(self, compared):
-        texts = compared.plot().data[-1].text
+        texts = compared.plot().data[-1].hovertext
         assert len(texts) == 3
         assert all(any(name in text for text in texts) for name in ("before", "after it", "copy"))
 
