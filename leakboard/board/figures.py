@@ -191,7 +191,7 @@ def trade_off(
         mode="markers",
         text=[escape(text) for text in texts],
         marker={"color": COLOURS[4], "symbol": "diamond", "size": 11},
-        name="shares that audits counted; by chance they may lie below the line",
+        name="shares that audits counted",
         hovertemplate="%{text}<br>false positives %{x:.4f}, false negatives %{y:.4f}<extra></extra>",
     )
     figure.update_xaxes(range=[-0.02, 1.02])

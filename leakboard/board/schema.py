@@ -603,7 +603,7 @@ COLUMNS: tuple[Column, ...] = (
         "needs",
         "What the attacker had: known texts, own texts, queries, publications of a text, and time.",
         ("page: victims", "page: attacks"),
-        title="what it had",
+        title="attacker had",
         group="Attacker",
         note="what the attacker had: texts with known secrets, own texts, queries to the encoder, publications of a "
         "text, and time for one seed",

@@ -82,7 +82,7 @@ TABLES: Mapping[str, Table] = {
         ("provenance", "seconds"),
         ("Privacy", "Use", "Three epsilons", "Attacker", "Fairness", "Cost"),
         in_sight=("rank", "victim", "empirical_privacy", "task_accuracy", "verdict", "attack", "needs"),
-        on_wide=("empirical_privacy_new", "epsilon_claimed", "epsilon_proved", "epsilon_audited", "fairness_gap"),
+        on_wide=("empirical_privacy_new", "epsilon_claimed", "epsilon_proved", "epsilon_audited"),
     ),
     "page: audited victims": Table(
         "The victims of a board that only audits attacked.",

@@ -10,7 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from leakboard.board.schema import column_names, columns, threats_of
 from leakboard.board.table_layouts import Table
@@ -29,7 +29,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"markdown": markdown, "sentence": sentence}
+    made.filters |= {"markdown": markdown, "sentence": sentence, "breakable": breakable}
     made.globals |= {"cell": cell, "columns": columns, "filled": filled, "grouped": grouped, "in_sight": in_sight}
     return made
 
@@ -58,6 +58,11 @@ def markdown(text: str) -> Markup:
 def sentence(text: str) -> str:
     """Return a text with a full stop, unless it ends with a mark."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def breakable(text: str) -> Markup:
+    """Return a name as HTML that may be broken after an underscore and before an option, not inside a word."""
+    return Markup(str(escape(text)).replace("_", "_<wbr>").replace("(", "<wbr>("))  # noqa: S704 (it is escaped)
 
 
 def grouped(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:

@@ -8,6 +8,7 @@ from leakboard.site.board_pages import board_page
 from leakboard.site.content import make_board
 from leakboard.site.encoders import comparisons, encoder_pages
 from leakboard.site.needs import needs_of
+from leakboard.threats.threat import threat_named
 
 LAST_LAYER = "bert(epochs=3)"
 
@@ -101,6 +102,14 @@ def test_an_attack_tells_what_it_had_on_all_victims():
     assert facts.pop("it sees").startswith("the published vectors of words")
     assert facts == {"known texts": "1,200 to 1,500", "queries": "0", "time, one seed": "3 s to 5 min"}
     assert "known texts" not in dict(needs_of([{"threat": "words", "seconds": None}]))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["attributes", "entities", "texts", "words", "membership", "linking", "presence", "releases", "canaries"],
+)
+def test_every_threat_says_what_its_attackers_see(name):
+    assert threat_named(name).sees
 
 
 def test_rows_name_the_paper_of_their_victim(boards):

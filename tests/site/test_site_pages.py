@@ -18,7 +18,7 @@ from leakboard.site.board_pages import board_page
 from leakboard.site.build import build_site
 from leakboard.site.charts import curves, scatter, trade_off
 from leakboard.site.content import make_board, published_boards, read_board, slug
-from leakboard.site.pages import markdown, page, table_data
+from leakboard.site.pages import breakable, markdown, page, table_data
 from leakboard.site.papers import explanations, paper_of
 from leakboard.site.rendering import cell, filled
 from leakboard.site.views import views
@@ -125,6 +125,10 @@ def test_markdown_escapes_html_and_drops_script_links():
     assert "<script" not in html
     assert "<a " not in html
     assert "<strong>bold</strong>" in html
+
+
+def test_names_break_after_underscores_and_stay_escaped():
+    assert breakable("attack_score<b>(x=1)") == "attack_<wbr>score&lt;b&gt;<wbr>(x=1)"
 
 
 def test_downloads_hold_no_formula_and_keep_numbers():

@@ -78,7 +78,7 @@ async function placeNames(box) {
       for (const [side, [across, down, right, below]] of Object.entries(SIDES)) {
         const [left, top] = [x + across * width + right, y + down * height + below];
         const place = { left, top, right: left + width, bottom: top + height };
-        const inside = left >= area.left && place.right <= area.right && top >= area.top - 16 && place.bottom <= area.bottom;
+        const inside = left >= area.left && place.right <= area.right && top >= area.top && place.bottom <= area.bottom;
         if (inside && !taken.some((other) => meet(other, place))) {
           taken.push(place);
           return side;
