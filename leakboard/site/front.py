@@ -98,10 +98,10 @@ def headline(board: Board) -> Headline:
 
 def doors(documentation: str) -> list[dict[str, str]]:
     """Return the three ways into the site, each with a link; without documentation two lead to this page."""
-    attack = documentation.replace("index.html", "how_to/own_attack.html") if documentation else "attacks/index.html"
+    added = documentation.replace("index.html", "how_to/own_defence.html") if documentation else "attacks/index.html"
     return [
         {"title": "I have vectors", "href": "#own", "text": "See what they give away, on your own machine."},
-        {"title": "I have a defence or an attack", "href": attack, "text": "Add it, and measure it on all boards."},
+        {"title": "I have a defence or an attack", "href": added, "text": "Add it, and measure it on all boards."},
         {"title": "Show me the boards", "href": "#boards", "text": "What was attacked, and what held."},
     ]
 
@@ -112,7 +112,7 @@ def cards(boards: Sequence[Board]) -> list[dict[str, Any]]:
         {
             "name": board.name,
             "question": board.question,
-            "answer": board.findings.sentence,
+            "answer": board.findings.lead,
             "headline": headline(board),
         }
         for board in boards

@@ -53,7 +53,7 @@ def board_markdown(board: Board) -> str:
     explained = [column for view in made for part in _shown(view) for column in part]
     every = columns("page: victims", threats_of(board.rows))
     sections.append(("What the columns mean", [_legend([column for column in every if column in explained])]))
-    return f"{HEAD}\n\n{write_sections(board.question, [board.findings.sentence, suite], sections)}"
+    return f"{HEAD}\n\n{write_sections(board.question, [board.findings.lead, suite], sections)}"
 
 
 def _matrix(compared: Matrix) -> list[str]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 FINDINGS = "findings.md"
 SENTENCE_END = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 """Where a sentence of an answer ends and the next one begins."""
+LEAD = 240
+"""Most letters that a page shows first, unless one sentence is longer."""
 
 
 @dataclass(frozen=True)
@@ -20,15 +22,19 @@ class Findings:
     details: str = ""
 
     @property
-    def sentence(self) -> str:
-        """Return the first sentence of the answer, which a page shows first."""
-        return SENTENCE_END.split(self.answer, maxsplit=1)[0]
+    def lead(self) -> str:
+        """Return the first sentences of the answer, which a page shows first: one, or more if they are short."""
+        first, *others = SENTENCE_END.split(self.answer)
+        for sentence in others:
+            if len(first) + len(sentence) >= LEAD:
+                break
+            first = f"{first} {sentence}"
+        return first
 
     @property
     def more(self) -> str:
         """Return the other sentences of the answer, then the details."""
-        _, *rest = SENTENCE_END.split(self.answer, maxsplit=1)
-        return "\n\n".join(filter(None, [*rest, self.details]))
+        return "\n\n".join(filter(None, [self.answer.removeprefix(self.lead).strip(), self.details]))
 
 
 def read_findings(text: str) -> Findings:

@@ -230,10 +230,13 @@ def test_findings_are_a_question_an_answer_and_details(text, expected):
     assert (findings.question, findings.answer, findings.details) == expected
 
 
-def test_the_first_sentence_of_an_answer_is_apart():
-    findings = read_findings("# Q?\n\nNo, at 0.5 it is. At 2 points: yes. More.\n\n- why\n")
-    assert (findings.sentence, findings.more) == ("No, at 0.5 it is.", "At 2 points: yes. More.\n\n- why")
-    assert read_findings("# Q?\n\nYes.\n").more == ""
+def test_a_page_leads_with_the_first_sentences_of_an_answer():
+    long = f"More {'and more ' * 30}."
+    findings = read_findings(f"# Q?\n\nNo, at 0.5 it is. At 2 points: yes. {long} End.\n\n- why\n")
+    assert (findings.lead, findings.more) == ("No, at 0.5 it is. At 2 points: yes.", f"{long} End.\n\n- why")
+    assert read_findings(f"{long} End.").lead == long
+    short = read_findings("# Q?\n\nYes.\n")
+    assert (short.lead, short.more) == ("Yes.", "")
 
 
 class TestLabels:
