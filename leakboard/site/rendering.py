@@ -76,7 +76,8 @@ def _epsilon(row: Row, key: str) -> Cell:
     value = row.get(key)
     if value is None:
         return Cell("", LAST)
-    return Cell(f"{value:.3g}" if math.isfinite(value) else "none", _order(value))
+    shown = f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"  # no exponents
+    return Cell(shown if math.isfinite(value) else "none", _order(value))
 
 
 def _claim(row: Row, key: str) -> Cell:

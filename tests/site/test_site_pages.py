@@ -148,6 +148,7 @@ def test_empty_columns_are_left_out():
 def test_infinity_is_a_word_and_sorted_last():
     cells = [cell(Column("a", "", (), kind="epsilon"), {"a": value}) for value in (1.0, float("inf"), None)]
     assert [c.text for c in cells] == ["1", "none", ""]
+    assert cell(Column("a", "", (), kind="epsilon"), {"a": 6884.2}).text == "6,884"
     assert [c.order for c in cells] == sorted(c.order for c in cells)
 
 
