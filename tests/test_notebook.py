@@ -1,4 +1,4 @@
-"""The notebook of the documentation runs, finds planted secrets, and is kept without outputs."""
+"""The notebooks of the documentation run, find planted secrets, make a paper's figure, and are kept without outputs."""
 
 import json
 from pathlib import Path
@@ -6,25 +6,32 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-NOTEBOOK = CHECKOUT / "docs" / "own_vectors.ipynb"
+NOTEBOOKS = {"own_vectors": 6, "paper_figures": 5}
+"""Numbers of cells with code."""
 
 
-def test_it_is_kept_without_outputs():
-    cells = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
-    assert [cell["outputs"] for cell in cells if cell["cell_type"] == "code"] == [[]] * 6
+@pytest.mark.parametrize(("name", "count"), NOTEBOOKS.items())
+def test_they_are_kept_without_outputs(name, count):
+    cells = json.loads((CHECKOUT / "docs" / f"{name}.ipynb").read_text("utf-8"))["cells"]
+    assert [cell["outputs"] for cell in cells if cell["cell_type"] == "code"] == [[]] * count
 
 
-@pytest.mark.slow
-def test_it_runs_and_finds_what_is_planted(tmp_path, monkeypatch):
+def run(name, folder, monkeypatch):
+    """Run a notebook in a folder, and return its outputs."""
     nbclient = pytest.importorskip("nbclient", reason="the notebook is run by nbclient: pip install nbclient ipykernel")
     pytest.importorskip("ipykernel", reason="the notebook is run by ipykernel: pip install ipykernel")
     import nbformat
 
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    resources = {"metadata": {"path": str(tmp_path)}}
+    notebook = nbformat.read(CHECKOUT / "docs" / f"{name}.ipynb", as_version=4)
+    resources = {"metadata": {"path": str(folder)}}
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", resources=resources).execute()
-    shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    return [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+
+
+@pytest.mark.slow
+def test_own_vectors_finds_what_is_planted(tmp_path, monkeypatch):
+    shown = run("own_vectors", tmp_path, monkeypatch)
     texts = "\n".join(output.data["text/plain"] for output in shown if output.output_type == "execute_result")
     gender, region = (
         next(line for line in texts.splitlines() if line.startswith(name)) for name in ("gender", "region")
@@ -39,3 +46,22 @@ def test_it_runs_and_finds_what_is_planted(tmp_path, monkeypatch):
     )
     assert any("application/vnd.plotly.v1+json" in output.data for output in shown if "data" in output)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_paper_figures_makes_a_figure_and_a_table(tmp_path, monkeypatch, browser):
+    pytest.importorskip("kaleido", reason="figures are saved by kaleido: the extra paper has it")
+    shown = run("paper_figures", tmp_path, monkeypatch)
+    printed = "".join(output.text for output in shown if output.output_type == "stream" and output.name == "stdout")
+    rows = [line for line in printed.splitlines() if line.startswith("DPNR")]
+    assert [row.partition(" &")[0] for row in rows] == [
+        f"DPNR (epsilon={e})" for e in ("0.5", "1.0", "2.0", "5.0", "10.0")
+    ]
+    assert "@misc{leakboard-" in printed
+    (line,) = next(
+        output.data["application/vnd.plotly.v1+json"]["data"]
+        for output in shown
+        if "application/vnd.plotly.v1+json" in getattr(output, "data", {})
+    )
+    assert line["x"] == [0.5, 1, 2, 5, 10]
+    assert (tmp_path / "privacy.pdf").read_bytes().startswith(b"%PDF")

@@ -115,6 +115,31 @@ class Report:
 
         return privacy_utility(self._over_secrets(), x, y)
 
+    def curves(self, option: str = "epsilon", column: str = "empirical_privacy") -> Figure:
+        """Return a column of the table against a numeric option of the victims, at their strongest attacks.
+
+        Victims that differ only in the option are a line; at least three values make one.
+
+        Raises:
+            RequestError: the column is no column of the table, or no three victims differ only in the option.
+        """
+        from leakboard.board.curves import option_curves, option_families
+        from leakboard.board.strongest import headlines
+
+        self._require_columns("curves", (column,))
+        rows = headlines([row for row in self._tables["leaderboard.csv"] if not row.get("secret")])
+        datasets = list(dict.fromkeys(row["dataset"] for row in rows))
+        families = {
+            f"{name}, {dataset}" if len(datasets) > 1 else name: points
+            for dataset in datasets
+            for name, points in option_families(
+                [row for row in rows if row["dataset"] == dataset], option, column
+            ).items()
+        }
+        if not families:
+            raise RequestError(f"curves: no three victims differ only in {option!r}; allowed: an option of a grid")
+        return option_curves(families, option, column.replace("_", " "))
+
     def latex(
         self,
         names: Sequence[str] = ("dataset", "victim", "attack", "task_accuracy", "empirical_privacy"),

@@ -17,13 +17,13 @@ from leakboard.site.board_pages import ALONE, board_page, victims
 from leakboard.site.charts import Figure
 from leakboard.site.content import Board, make_board, read_board, slug
 from leakboard.site.encoders import encoder_pages
-from leakboard.site.labels import parse
 from leakboard.site.needs import attack_seconds, needs_of
 from leakboard.site.own_report import Notes, own_report
 from leakboard.site.pages import page
 from leakboard.site.readme import write_readme
 from leakboard.site.views import counted
 from leakboard.store import write_file
+from leakboard.suite.labels import parse
 from leakboard.suite.names import natural
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import find_suite, home_of

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from leakboard.board import figures
-from leakboard.board.figures import COLOURS, HOVER, SYMBOLS, escape, finite, layout, privacy_utility
+from leakboard.board.curves import line_style, option_curves, option_families, ticks
+from leakboard.board.figures import COLOURS, HOVER, escape, finite, layout, privacy_utility
 from leakboard.board.schema import Row
 from leakboard.metrics.audits import DELTA, DISTANCE, FALSE_POSITIVES, TRADE_OFF, TRUE_POSITIVES
 from leakboard.pipeline.records import Record
 from leakboard.site.choices import LOSS, keeps_most
 from leakboard.site.content import Board
-from leakboard.site.labels import number, without
 from leakboard.site.ranks import is_useless, useful
 from leakboard.site.views import View
+from leakboard.suite.labels import number, without
 from leakboard.suite.names import natural
 
 Figure = dict[str, Any]
@@ -37,11 +38,8 @@ CURVES = (
 
 Lyu et al. (2020), figure 3, tables 2 and 3; Vu et al. (2019), figure 3.
 """
-LOGARITHMIC = ("epsilon", "published_step")
 NAMED = {"textposition": "top center", "textfont": {"size": 12}}
 """How points have their names."""
-MIN_POINTS = 3
-"""Fewest values of an option that make a curve."""
 
 
 def scatter(view: View) -> Figure | None:
@@ -115,21 +113,12 @@ def _ring(figure: Any, row: Row, name: str, size: int, colour: str) -> None:
 
 def curves(view: View) -> list[tuple[str, Figure]]:
     """Return titles and charts of accuracy and privacy against the options that a board varies."""
-    import plotly.graph_objects as go
-
     charts = []
     seen: dict[str, int] = {}
     constants = {row["task_majority"] for row in view.rows}
     for option, column, title, axis in CURVES:
-        families = _families(view.rows, option, column)
-        figure = go.Figure(layout=layout(option, axis))
-        for name, points in families.items():
-            x, y, low, high, links = zip(*points, strict=True)
-            bars = {"type": "data", "array": high, "arrayminus": low, "thickness": 1}
-            style = _style(seen.setdefault(name, len(seen)))
-            figure.add_scatter(x=x, y=y, error_y=bars, name=escape(name), customdata=links, **style)
-        values = sorted({x for points in families.values() for x, *_ in points})
-        figure.update_xaxes(type="log" if option in LOGARITHMIC else "linear", **_ticks(values))
+        families = option_families(view.rows, option, column)
+        figure = option_curves(families, option, axis, seen)
         if families and view.reference and view.undefended and column in view.reference:
             level, word = view.reference[column], f"no defence: {escape(view.reference['victim'])}"
             figure.add_hline(y=level, line_dash="dash", annotation_text=word, line_color="#808080")
@@ -140,25 +129,6 @@ def curves(view: View) -> list[tuple[str, Figure]]:
         if families:
             charts.append((title, plain(figure)))
     return charts
-
-
-def _families(rows: Sequence[Row], option: str, column: str) -> dict[str, list[tuple[float, ...]]]:
-    """Return the points of victims that differ only in one option, by their common name without it."""
-    families: dict[str, list[Any]] = {}
-    names: dict[str, str] = {}
-    for row in rows:
-        x, y = number(row["victim_options"], option), row[column]
-        if x is None and option == "published_step":
-            x = number(row["victim_options"], "steps") or None  # what is published is then the last one
-        if x is not None and finite(y):
-            low, high = row.get(f"{column}_low"), row.get(f"{column}_high")
-            ends = (y - low, high - y) if finite(low) and finite(high) else (0, 0)
-            label = without(row["victim_options"], option)
-            names.setdefault(label, without(row["victim"], option))
-            families.setdefault(label, []).append((x, y, *ends, row["slug"]))
-    kept = {label: points for label, points in families.items() if len({point[0] for point in points}) >= MIN_POINTS}
-    called = [names[label] for label in kept]
-    return {label if called.count(names[label]) > 1 else names[label]: sorted(points) for label, points in kept.items()}
 
 
 def plug_in_losses(board: Board) -> list[tuple[str, Figure]]:
@@ -188,8 +158,8 @@ def plug_in_losses(board: Board) -> list[tuple[str, Figure]]:
         for i, name in enumerate(datasets):
             if name in panel:
                 x, y = zip(*sorted(panel[name]), strict=True)
-                figure.add_scatter(x=x, y=y, name=escape(name), **_style(i))
-        figure.update_xaxes(type="log", **_ticks(claims))
+                figure.add_scatter(x=x, y=y, name=escape(name), **line_style(i))
+        figure.update_xaxes(type="log", **ticks(claims))
         figure.update_yaxes(type="log", dtick=1)
         figure.update_layout(showlegend=False)
         charts.append((title, plain(figure)))
@@ -247,20 +217,6 @@ def trade_off(records: Sequence[Record], claimed: float | None) -> Figure | None
     allowed = claimed * (distances.pop() or 0) if claimed is not None and len(distances) == 1 else None
     delta = next((m.value for r in records if (m := r.value(DELTA))), 0.0) or 0.0
     return plain(figures.trade_off(None if allowed is None else (allowed, delta), events, curves))
-
-
-def _ticks(values: Sequence[float]) -> dict[str, Any]:
-    """Return ticks at the tried values."""
-    return {"tickvals": list(values), "ticktext": [f"{value:g}" for value in values]}
-
-
-def _style(i: int) -> dict[str, Any]:
-    colour = COLOURS[i % len(COLOURS)]
-    return {
-        "mode": "lines+markers",
-        "line": {"color": colour},
-        "marker": {"color": colour, "symbol": SYMBOLS[i % len(SYMBOLS)], "size": 8},
-    }
 
 
 def plain(figure: Any) -> Figure:

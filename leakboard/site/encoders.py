@@ -8,11 +8,11 @@ from typing import Any
 
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.site.content import Board, slug
-from leakboard.site.labels import parse
 from leakboard.site.ranks import overlap, useful
 from leakboard.site.rendering import decimals
 from leakboard.site.sources import source_of
 from leakboard.site.views import View, views
+from leakboard.suite.labels import parse
 from leakboard.suite.names import natural
 
 QUESTION = "Which encoder leaks least?"

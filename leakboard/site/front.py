@@ -10,11 +10,11 @@ from leakboard.board.schema import Row
 from leakboard.site import charts
 from leakboard.site.choices import LOSS, keeps_most
 from leakboard.site.content import Board
-from leakboard.site.labels import parse
 from leakboard.site.matrix import matrix
 from leakboard.site.ranks import ranked
 from leakboard.site.rendering import decimals
 from leakboard.site.views import View, reference_of, views
+from leakboard.suite.labels import parse
 
 FIGURE_OF = ("ag(duplicates=keep)", "entities", "bert")
 """The dataset, the threat and the encoder of the figure."""

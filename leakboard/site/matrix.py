@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leakboard.board.schema import Row
-from leakboard.site.labels import without
 from leakboard.site.sources import Paper, source_of
 from leakboard.site.views import View
+from leakboard.suite.labels import without
 from leakboard.suite.names import natural
 
 WORST_FIRST = ("violated", "unproven", "holds", "holds, not audited")

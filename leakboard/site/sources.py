@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from leakboard.site.labels import parse
+from leakboard.suite.labels import parse
 from leakboard.suite.names import KINDS
 from leakboard.suite.suites import suite_folder
 from leakboard.suite.yaml_files import read_yaml

@@ -14,8 +14,8 @@ from leakboard.board.strongest import headlines
 from leakboard.metrics.entries import METRICS
 from leakboard.pipeline.records import Record
 from leakboard.site.content import Board, slug
-from leakboard.site.labels import parse
 from leakboard.site.ranks import ranked, useful
+from leakboard.suite.labels import parse
 from leakboard.suite.names import natural
 from leakboard.threats.threat import Threat, threat_named
 

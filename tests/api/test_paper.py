@@ -1,5 +1,7 @@
 """A leaderboard becomes a LaTeX table in natural order, and an entry of BibTeX."""
 
+import dataclasses
+
 import made_records
 import pytest
 
@@ -41,6 +43,30 @@ class TestLatex:
     def test_an_unknown_column_is_refused(self):
         with pytest.raises(RequestError, match=r"latex: 'victims' is no column .*did you mean"):
             report(1).latex(["victims"])
+
+
+class TestCurves:
+    def test_victims_that_differ_in_epsilon_alone_are_a_line(self):
+        (line,) = report(10, 5, 0.5, privacy=0.3).curves("epsilon", "empirical_privacy").data
+        assert (list(line.x), line.name) == ([0.5, 5, 10], "noise")
+        assert list(line.y) == pytest.approx([0.3] * 3)
+
+    def test_a_line_is_drawn_at_the_strongest_attack(self):
+        weak, strong = report(1, 2, 3, privacy=0.3, score=0.7), report(1, 2, 3, privacy=0.1, score=0.9)
+        stronger = [dataclasses.replace(record, attack="other", key=record.key + "other") for record in strong.records]
+        both = dataclasses.replace(weak, records=[*weak.records, *stronger])
+        (line,) = both.curves().data
+        assert list(line.y) == pytest.approx([0.1] * 3)
+
+    def test_several_datasets_have_lines_of_their_own(self):
+        moved = [dataclasses.replace(r, dataset="more", key=r.key + "more") for r in report(1, 2, 3).records]
+        both = Report("both", "", {}, [*report(1, 2, 3).records, *moved])
+        assert {line.name for line in both.curves().data} == {"noise, made_set", "noise, more"}
+
+    @pytest.mark.parametrize("made", [report(1, 2), report()])
+    def test_without_three_values_it_is_refused(self, made):
+        with pytest.raises(RequestError, match="no three victims differ only in 'epsilon'"):
+            made.curves()
 
 
 class TestCite:

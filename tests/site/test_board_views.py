@@ -11,11 +11,11 @@ from leakboard.site.build import write_page
 from leakboard.site.charts import scatter
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import make_board, slug
-from leakboard.site.labels import number, parse, without
 from leakboard.site.needs import needs
 from leakboard.site.rendering import RENDERERS
 from leakboard.site.sections import read_findings
 from leakboard.site.views import measure_rows, secret_rows, views
+from leakboard.suite.labels import number, parse, without
 
 
 @pytest.fixture
