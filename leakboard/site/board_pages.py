@@ -106,7 +106,7 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
                 {
                     **row,
                     "needs": needs(row, attack_seconds(board, row)),
-                    "attack_small": f"of {row['attacks']} tried",
+                    "attack_small": "; ".join(filter(None, (f"of {row['attacks']} tried", row["repeated"]))),
                     "paper": source.paper if (source := source_of("victim", row["victim_options"])) else None,
                     "row_class": "useless" if is_useless(row) else "",
                     "row_id": anchor if anchor not in anchored else f"{anchor}-{number}",

@@ -50,17 +50,18 @@ def _is_shown(label: str, encoder: str) -> bool:
 
 
 def _message(view: View) -> str:
-    """Return what the figure shows, in one sentence."""
+    """Return what the figure shows, in one or two sentences."""
     choice = keeps_most(view)
     if choice is None or view.reference is None:
         return ""
-    best, limit = choice.best, f"within {LOSS:g} points of accuracy"
+    best, limit = choice.best, f"Within {LOSS:g} points of accuracy"
     most = "" if view.constant is None else f" of at most {decimals(view.constant, 2)}"
-    start = f"Without a defence {decimals(view.reference['empirical_privacy'], 2)}{most} is left"
+    start = f"Without a defence the vectors keep {decimals(view.reference['empirical_privacy'], 2)}{most} privacy."
     if choice.no_better:
-        return f"{start}, and no defence keeps measurably more {limit}."
-    claim = f"; its privacy claim is {best['verdict']}" if best["verdict"] in ("violated", "unproven") else ""
-    return f"{start}; {limit} {best['victim']} keeps most, {decimals(best['empirical_privacy'], 2)}{claim}."
+        return f"{start} {limit} no defence keeps measurably more."
+    kept = ", ".join(filter(None, (decimals(best["empirical_privacy"], 2), best.get("repeated"))))
+    claim = f" Its privacy claim is {best['verdict']}." if best["verdict"] in ("violated", "unproven") else ""
+    return f"{start} {limit} {best['victim']} keeps most: {kept}.{claim}"
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,11 @@ def headline(board: Board) -> Headline:
         if not view.threat.title and (choice := keeps_most(view)):
             kept = view.reference if choice.no_better and view.reference else choice.best
             most = "" if view.constant is None else f" of at most {decimals(view.constant, 2)}"
-            why = "; no defence keeps more" if choice.no_better else f": {kept['victim']}"
-            text = f"privacy{most} at a loss of at most {LOSS:g} points of accuracy{why} ({view.dataset})"
+            loss = f"at a loss of at most {LOSS:g} points of accuracy"
+            text = f"privacy{most}: {kept['victim']}, {loss}"
+            if choice.no_better:
+                text = f"privacy{most}: {kept['victim']}; no defence keeps more {loss}"
+            text = f"{text} ({view.dataset})"
             return Headline(decimals(kept["empirical_privacy"], 2), text)
     scored = [(row, view) for view in made if view.is_scored for row in view.rows]
     if not scored:

@@ -10,7 +10,7 @@ from leakboard.threats.threat import threat_named
 
 
 def needs(row: Row, seconds: float | None) -> str:
-    """Return what the attacker of a leaderboard's row had; boards of version 0.1.0 count no texts and no queries.
+    """Return what the attacker of a leaderboard's row had; rows of version 0.1.0 say that texts were not counted.
 
     Args:
         row: of one attack on one victim.
@@ -22,6 +22,8 @@ def needs(row: Row, seconds: float | None) -> str:
         ("queries", "queries"),
     )
     parts = [f"{value:,.0f} {things}" for name, things in counts if (value := row.get(name))]
+    if all(row.get(name) is None for name, _ in counts):
+        parts.append("texts not counted")
     if row.get("queries") == 0:
         parts.append("no queries")
     if (observations := row.get("observations") or 1) > 1:

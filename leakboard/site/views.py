@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -104,12 +103,28 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
         chosen.sort(key=lambda row: (VERDICTS.index(row["verdict"] or ""), natural(row["victim"])))
     else:
         chosen = ranked([_victim_row(board, dict(row)) for row in headlines(rows)])
-    tried = Counter(row["victim_options"] for row in rows)
     for row in chosen:
-        row["attacks"] = tried[row["victim_options"]]
+        row |= _attempts(row, [other for other in rows if other["victim_options"] == row["victim_options"]])
     own = [row for row in chosen if row["victim_options"] not in board.submitted]
     reference, undefended = reference_of(own or chosen)
     return View(dataset, threat, secrets, chosen, reference, undefended)
+
+
+def _attempts(row: Row, attacks: Sequence[Row]) -> Row:
+    """Return how many attacks saw as many publications of a text, and what is left if an attack sees more of them.
+
+    Args:
+        row: of the strongest attack on a victim.
+        attacks: the rows of all attacks on it.
+    """
+    seen = row.get("observations") or 1
+    more = [a for a in attacks if (a.get("observations") or 1) > seen and a.get("empirical_privacy") is not None]
+    tried = {"attacks": len([a for a in attacks if (a.get("observations") or 1) == seen])}
+    if not more:
+        return {**tried, "repeated": ""}
+    worst = min(more, key=lambda a: float(a["empirical_privacy"]))
+    left = f"{worst['empirical_privacy']:.2f} if a text is published {worst['observations']:.0f} times"
+    return {**tried, "repeated": left}
 
 
 def _victim_row(board: Board, row: Row) -> Row:

@@ -120,7 +120,8 @@ class SecretsThreat(Threat["SecretsAttack"]):
     needs: ClassVar = "documents"
     revision: ClassVar = 4
     sees: ClassVar = (
-        "the published vectors of the test texts; and of other texts the vectors, the texts and the secrets"
+        "the published vectors of the test texts; and of other texts the vectors, the texts and the secrets. "
+        "It knows the victim's claim and the law of its noise"
     )
     beside_text_classifiers: ClassVar = True
     reads_texts: ClassVar = False

@@ -163,7 +163,10 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            ((), "--secrets: missing; allowed without it: --entities, or --encoder or --encoded, to link stored vectors"),
+            (
+                (),
+                "--secrets: missing; allowed without it: --entities, or --encoder or --encoded, to link stored vectors",
+            ),
             (
                 ("--encoder", "sentence_encoder"),
                 "--text: missing; --encoder and --encoded need the column of the texts",

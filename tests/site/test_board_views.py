@@ -120,15 +120,15 @@ def test_the_front_is_named_with_most_privacy_first(view):
 @pytest.mark.parametrize(
     ("row", "seconds", "expected"),
     [
-        ({}, None, ""),
+        ({}, None, "texts not counted"),
         ({"known_pairs": 1200, "queries": 0, "own_texts": 0}, 3.2, "1,200 known texts, no queries, 3 s"),
         (
             {"own_texts": 50, "queries": 70, "observations": 16},
             7300,
             "50 own texts, 70 queries, 16 publications of each text, 2 h",
         ),
-        ({}, 0.2, "under 1 s"),
-        ({}, 180, "3 min"),
+        ({"queries": 0}, 0.2, "no queries, under 1 s"),
+        ({"queries": 0}, 180, "no queries, 3 min"),
     ],
 )
 def test_what_an_attacker_had_is_told_in_words(row, seconds, expected):

@@ -1,5 +1,7 @@
 """Test what the front page leads with, and the comparison of encoders across boards."""
 
+import dataclasses
+
 import pytest
 from made_records import record
 
@@ -8,9 +10,19 @@ from leakboard.site.board_pages import board_page
 from leakboard.site.content import make_board
 from leakboard.site.encoders import comparisons, encoder_pages
 from leakboard.site.needs import needs_of
+from leakboard.site.views import views
 from leakboard.threats.threat import threat_named
 
 LAST_LAYER = "bert(epochs=3)"
+CLAIM = {
+    "about": "release",
+    "epsilon": 5.0,
+    "proved": 5.0,
+    "delta": 0.0,
+    "unit": "word",
+    "observations": 1,
+    "caveat": "",
+}
 
 
 @pytest.fixture
@@ -42,8 +54,17 @@ class TestFront:
         assert names == [f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)", LAST_LAYER]
         assert shown["view"].rows[0]["slug"].startswith("boards/one/dpnr-")
         assert shown["message"].startswith(
-            "Without a defence 0.10 of at most 0.50 is left; within 2 points of accuracy"
+            "Without a defence the vectors keep 0.10 of at most 0.50 privacy. Within 2 points of accuracy dpnr"
         )
+
+    def test_what_several_publications_leave_is_told_with_the_headline(self, board):
+        once = on_ag(f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)", accuracy=0.79, privacy=0.3)
+        often = on_ag(f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)", attack="sixteen", accuracy=0.79, privacy=0.16)
+        often = dataclasses.replace(often, claim={**CLAIM, "observations": 16})
+        made = board("one", on_ag(LAST_LAYER, accuracy=0.8, privacy=0.1), once, often)
+        assert "keeps most: 0.30, 0.16 if a text is published 16 times." in front.figure([made])["message"]
+        row = next(row for row in views(made)[0].rows if "dpnr" in row["victim_options"])
+        assert (row["attacks"], row["repeated"]) == (1, "0.16 if a text is published 16 times")
 
     def test_without_its_dataset_there_is_no_figure(self, board):
         assert front.figure([board("b", record("a"), record("c"))]) is None
