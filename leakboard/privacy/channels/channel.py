@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -25,6 +26,8 @@ channel = protection
 """Make a class a recipe, whose fields are its options."""
 ROWS = 256
 """Rows of the matrix that are computed at once; at 34,573 words they take 71 MB."""
+Precision = Literal["exact", "lower bound", "approximate"]
+"""How the ratios of a matrix compare with the mechanism's: equal up to rounding, at most as large, or near."""
 DIFFERENT = "different words"
 """The distance of local differential privacy: 1 for any two different words."""
 
@@ -59,6 +62,11 @@ class FittedChannel:
     def claim(self) -> ChannelClaim:
         """The claim of the mechanism's authors."""
 
+    @property
+    def precision(self) -> Precision:
+        """How exact the matrix is. A ratio of an ``approximate`` one says nothing about a claim."""
+        return "exact"
+
     @abstractmethod
     def log_probabilities(self, rows: Integers) -> Numbers:
         """Return ln P(y | x) of the inputs ``rows`` and all outputs, float64 (n, V); -inf where y is impossible."""
@@ -71,6 +79,11 @@ class FittedChannel:
     def claimed_outputs(self) -> Integers:
         """The outputs about which the claim is, int64; by default all."""
         return np.arange(len(self))
+
+    @property
+    def special_inputs(self) -> Integers:
+        """Inputs that have a rule of their own, so that every audit compares them, int64; by default none."""
+        return np.empty(0, np.int64)
 
     def sample(self, indices: Integers, rng: Generator) -> Integers:
         """Replace each word by a random word, int64 (n,)."""

@@ -29,7 +29,15 @@ from pydantic import Field
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Integers
-from leakboard.privacy.channels.channel import ROWS, Channel, ChannelClaim, FittedChannel, Positive, channel
+from leakboard.privacy.channels.channel import (
+    ROWS,
+    Channel,
+    ChannelClaim,
+    FittedChannel,
+    Positive,
+    Precision,
+    channel,
+)
 from leakboard.privacy.channels.rays import log_shares
 from leakboard.privacy.channels.words import Numbers, WordSpace
 from leakboard.privacy.protections.noise import directions
@@ -61,6 +69,11 @@ class FittedNoisyVectors(FittedChannel):
         is_euclidean = np.array_equal(self.shape, np.eye(len(self.shape)))
         name = "Euclidean" if is_euclidean else "regularised Mahalanobis"
         return ChannelClaim(self.epsilon, name, is_proved=self.is_proved)
+
+    @property
+    def precision(self) -> Precision:
+        """Exact on a line. In a plane the rays are too few for close words."""
+        return "exact" if self.space.vectors.shape[1] == 1 else "approximate"
 
     def distances(self, rows: Integers, columns: Integers) -> Numbers:
         """Return the distances |A^-1 (x - x')|."""

@@ -24,6 +24,7 @@ from leakboard.privacy.channels.channel import (
     ChannelClaim,
     FittedChannel,
     Positive,
+    Precision,
     channel,
     log_softmax,
 )
@@ -64,7 +65,7 @@ def radius_law(scales: Numbers) -> tuple[Numbers, Numbers]:
 
     The squared length is a sum of independent squares, and its law is a product of Fourier transforms. Each cell has an
     error of at most `RESOLVED`. The infinite radius has the sum of these errors, about 1e-10. So no ratio is infinite,
-    as in the true law, where all radii are possible. Ratios above about 1e10 are shown too small.
+    as in the true law, where all radii are possible. But no log-ratio exceeds about 23 + ln V: larger ones are capped.
 
     Args:
         scales: of the Laplace noise on each coordinate, float64 (d,), above 0.
@@ -103,6 +104,11 @@ class FittedRANTEXT(FittedChannel):
     def claim(self) -> ChannelClaim:
         """Epsilon, which the paper claims."""
         return ChannelClaim(self.epsilon, DIFFERENT)
+
+    @property
+    def precision(self) -> Precision:
+        """The infinite radius makes improbable outputs likelier. So the true epsilon is at least the one computed."""
+        return "lower bound"
 
     def log_probabilities(self, rows: Integers) -> Numbers:
         """Return the rows of the matrix."""

@@ -3,7 +3,7 @@
 On the ray x + r v, the order of the words by distance changes only at the bisectors of two words, which are known
 values of r. Between them a choice among the nearest words is a smooth function of r. So the Gauss-Legendre rule on
 each piece is exact up to rounding. On a line there are two rays. In a plane, `ANGLES` equally spaced rays leave an
-error of about 1e-3 of a probability; the sum of a row is still exact.
+error of about 1e-3 of a probability. The sum of a row is exact, but ratios of close words are not.
 """
 
 from __future__ import annotations

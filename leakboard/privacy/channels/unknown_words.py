@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 
 from leakboard.interfaces import Integers
-from leakboard.privacy.channels.channel import ChannelClaim, FittedChannel
+from leakboard.privacy.channels.channel import ChannelClaim, FittedChannel, Precision
 from leakboard.privacy.channels.words import Numbers, WordSpace
 
 
@@ -31,7 +31,7 @@ class UnknownWords(FittedChannel):
 
     known: FittedChannel
     token: int
-    """Index of the known word that stands for unknown words. The claim treats unknown words as this word."""
+    """Index of the known word whose place unknown words take. The claim treats unknown words as this word."""
     rule: Literal["token", "kept", "uniform"]
 
     @property
@@ -44,6 +44,16 @@ class UnknownWords(FittedChannel):
     def claimed_outputs(self) -> Integers:
         """The outputs of the mechanism's claim, and the unknown words."""
         return np.concatenate([self.known.claimed_outputs, np.arange(len(self.known), len(self))])
+
+    @property
+    def special_inputs(self) -> Integers:
+        """The token, and the unknown words."""
+        return np.append(np.arange(len(self.known), len(self)), self.token)
+
+    @property
+    def precision(self) -> Precision:
+        """The precision of the mechanism."""
+        return self.known.precision
 
     def distances(self, rows: Integers, columns: Integers) -> Numbers:
         """Return the mechanism's distances, with the token for unknown words."""
@@ -74,7 +84,7 @@ def with_unknown_words(
     Args:
         known: the mechanism.
         unknown: words that are not in its vocabulary.
-        token: index of the word that stands for unknown words.
+        token: index of the known word whose place unknown words take.
         rule: see the module's table.
 
     Raises:

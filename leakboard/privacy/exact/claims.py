@@ -51,7 +51,8 @@ def check_claim(
     Args:
         channel: the mechanism.
         rng: chooses inputs and random partners.
-        inputs: number of inputs, all if the vocabulary has no more; or the inputs, int64.
+        inputs: number of inputs, all if the vocabulary has no more; or the inputs, int64. The channel's
+            ``special_inputs`` are added.
         nearest: number of nearest partners of each input.
         random: number of random partners of each input.
     """
@@ -59,7 +60,8 @@ def check_claim(
     if isinstance(inputs, int):
         chosen = np.arange(size) if size <= inputs else np.sort(rng.choice(size, inputs, replace=False))
     else:
-        chosen = np.unique(inputs)
+        chosen = inputs
+    chosen = np.union1d(chosen, channel.special_inputs)
     shares: list[Numbers] = []
     violations, worst, most, is_complete = 0, None, -math.inf, len(chosen) == size
     few = channel.log_probabilities(np.arange(size)) if size <= ROWS else None

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakboard.interfaces import Integers
 from leakboard.privacy.channels.words import Numbers
@@ -60,19 +61,40 @@ class ColumnExtremes:
         self.smallest[is_smaller] = logs[at, columns][is_smaller]
         self.smallest_row[is_smaller] = rows[at[is_smaller]]
 
-    def worst(self, outputs: Integers) -> Witness:
-        """Return the pair with the largest ratio among these outputs; its ratio may be infinite."""
-        is_provable = (self.impossible_row[outputs] >= 0) & np.isfinite(self.largest[outputs])
+    def worst(self) -> Witness:
+        """Return the pair with the largest ratio of any output; it may be infinite."""
+        is_provable = self.is_provable
         if not is_provable.any():
-            return self.worst_finite(outputs)
-        output = outputs[is_provable][self.largest[outputs[is_provable]].argmax()]
-        rows = int(self.largest_row[output]), int(self.impossible_row[output])
-        return Witness(*rows, int(output), float(self.largest[output]), -math.inf)
+            return self.worst_finite()
+        return self.witness(int(np.where(is_provable, self.largest, -np.inf).argmax()))
 
-    def worst_finite(self, outputs: Integers) -> Witness:
-        """Return the pair with the largest finite ratio among these outputs."""
+    def worst_finite(self) -> Witness:
+        """Return the pair with the largest finite ratio of any output."""
         with np.errstate(invalid="ignore"):
-            gaps = np.nan_to_num(self.largest[outputs] - self.smallest[outputs], nan=-np.inf, neginf=-np.inf)
-        output = outputs[gaps.argmax()]
+            gaps = np.nan_to_num(self.largest - self.smallest, nan=-np.inf, neginf=-np.inf)
+        output = int(gaps.argmax())
         rows = int(self.largest_row[output]), int(self.smallest_row[output])
-        return Witness(*rows, int(output), float(self.largest[output]), float(self.smallest[output]))
+        return Witness(*rows, output, float(self.largest[output]), float(self.smallest[output]))
+
+    def witness(self, output: int) -> Witness:
+        """Return the pair with the largest ratio of an output; it may be infinite."""
+        least = -math.inf if self.is_provable[output] else float(self.smallest[output])
+        rows = int(self.largest_row[output]), int(self.smallest_rows[output])
+        return Witness(*rows, output, float(self.largest[output]), least)
+
+    @property
+    def is_provable(self) -> NDArray[np.bool_]:
+        """Whether an output is possible for some input and impossible for another, bool (V,)."""
+        return (self.impossible_row >= 0) & np.isfinite(self.largest)
+
+    @property
+    def smallest_rows(self) -> Integers:
+        """A row with the smallest entry of each column, which may be -inf, int64 (V,)."""
+        return np.where(self.is_provable, self.impossible_row, self.smallest_row)
+
+    @property
+    def gaps(self) -> Numbers:
+        """Largest log-ratio of each output, float64 (V,); 0 of an output that is impossible for every input."""
+        is_possible = np.isfinite(self.largest)
+        gaps = np.where(is_possible, self.largest, 0) - np.where(is_possible, self.smallest, 0)
+        return np.where(self.is_provable, np.inf, gaps)

@@ -26,13 +26,12 @@ class InfiniteShare:
 class Supports:
     """The possible outputs of each input."""
 
-    def __init__(self, outputs: Integers):
-        self.outputs = outputs
+    def __init__(self) -> None:
         self.packed: list[NDArray[np.uint8]] = []
 
     def add(self, rows: Integers, logs: Numbers) -> None:
         """Read some rows."""
-        self.packed.append(np.packbits(np.isfinite(logs[:, self.outputs]), axis=1))
+        self.packed.append(np.packbits(np.isfinite(logs), axis=1))
 
     def infinite_share(self, seed: int = 0) -> InfiniteShare:
         """Compare the supports; ``seed`` chooses inputs if there are too many different supports."""

@@ -145,6 +145,17 @@ def test_pypanteras_mahalanobis_breaks_the_theorem_in_a_plane():
     assert used[1] > 1.2
 
 
+@pytest.mark.slow
+def test_rays_in_a_plane_are_too_few_to_refute_a_theorem():
+    """They show close words with more than the claimed ratio. On a line the matrix is exact."""
+    close = space_of([[-6.0, 0.0], [6.0, 0.0], [-6.0, 0.05], [6.0, 0.05]])
+    audit = audit_channel(fitted(MultivariateLaplace(epsilon=1.0), close), rng())
+    assert audit.used > 1.1
+    assert audit.verdict == "holds"  # proved
+    assert audit.precision == "approximate"
+    assert fitted(MultivariateLaplace(epsilon=1.0)).precision == "exact"
+
+
 class TestRefused:
     def test_many_dimensions_have_samples_only(self):
         channel = fitted(MultivariateLaplace(epsilon=30.0), space_of(rng().normal(size=(50, 6))))

@@ -19,6 +19,7 @@ from leakboard.privacy.channels.words import WordSpace
 from leakboard.privacy.exact.audit import audit_channel
 from leakboard.privacy.exact.bayes import BestGuess
 from leakboard.privacy.exact.calibration import calibrate, true_epsilon
+from leakboard.privacy.exact.claims import check_claim
 from leakboard.privacy.exact.deniability import Deniability
 from leakboard.privacy.exact.extremes import ColumnExtremes
 from leakboard.privacy.exact.scan import scan
@@ -88,7 +89,7 @@ class TestExtremes:
         logs = matrix(fitted(recipe))
         extremes = ColumnExtremes(70)
         scan(fitted(recipe), [extremes])
-        worst, finite = extremes.worst(np.arange(70)), extremes.worst_finite(np.arange(70))
+        worst, finite = extremes.worst(), extremes.worst_finite()
         with np.errstate(invalid="ignore"):
             gaps = np.nan_to_num(logs[:, None] - logs, nan=-1, neginf=-1, posinf=np.inf)
         assert worst.log_ratio == gaps.max()
@@ -97,12 +98,15 @@ class TestExtremes:
             assert logs[witness.likelier, witness.output] == witness.log_likelier
             assert logs[witness.other, witness.output] == witness.log_other
 
-    def test_outputs_without_a_claim_are_left_out(self):
-        plus = fitted(SanTextPlus(epsilon=2.0, sensitive=0.5))
-        extremes = ColumnExtremes(70)
-        scan(plus, [extremes])
-        assert math.isinf(extremes.worst(np.arange(70)).log_ratio)
-        assert math.isfinite(extremes.worst(plus.claimed_outputs).log_ratio)
+    def test_the_largest_ratio_of_each_output_is_that_of_a_loop(self):
+        for recipe in (SanText(epsilon=3.0), TEMAsInPyPantera(epsilon=9.0)):
+            logs, extremes = matrix(fitted(recipe)), ColumnExtremes(70)
+            scan(fitted(recipe), [extremes])
+            assert np.array_equal(extremes.gaps, logs.max(0) - logs.min(0))
+            for output in range(70):
+                witness = extremes.witness(output)
+                assert witness.log_ratio == extremes.gaps[output]
+                assert logs[witness.other, output] == witness.log_other
 
 
 class TestVerdicts:
@@ -167,6 +171,37 @@ class TestVerdicts:
         assert math.isinf(audit.true_epsilon)
         assert audit.infinite.share == pytest.approx(1 - 6 / 69)
 
+    def test_words_that_are_published_in_clear_count_for_the_true_epsilon_but_not_for_the_claim(self):
+        """SanText+ keeps half of the words with 0.7. Each of these, as an output, proves its input."""
+        audit = audit_channel(fitted(SanTextPlus(epsilon=2.0, sensitive=0.5)), rng(), runs=7)
+        assert audit.verdict == "holds"
+        assert math.isfinite(audit.claimed.log_ratio)
+        assert math.isinf(audit.true_epsilon)
+        assert audit.infinite.share == pytest.approx(35 / 70)  # the pairs (x, x') with a kept word x
+        assert audit.runs == 7
+
+    def test_an_unknown_word_is_compared_in_a_large_vocabulary(self):
+        """Its outputs prove it, but most pairs that show this are of two sets, about which nothing is claimed."""
+        known = fitted(CusText(epsilon=2.0, size=7), space_of(rng().normal(size=(300, 5))))
+        for rule, verdict in (("kept", "violated"), ("token", "holds")):
+            audit = audit_channel(with_unknown_words(known, ["new"], 250, rule), rng(), inputs=5, nearest=5)
+            assert audit.verdict == verdict
+        for seed in range(5):
+            chosen = check_claim(with_unknown_words(known, ["new"], 250, "kept"), rng(seed), 5, 5)
+            assert chosen.violated
+
+    def test_an_approximate_matrix_violates_no_claim_and_a_lower_bound_shows_none(self):
+        sound, flawed = fitted(RandomisedResponse(epsilon=1.5)), planted(fitted(RandomisedResponse(epsilon=1.5)))
+        unproved = replace(sound.claim, is_proved=False)
+        for precision, verdicts in {
+            "exact": ["holds", "violated"],
+            "lower bound": ["not refuted", "violated"],
+            "approximate": ["not refuted", "not refuted"],
+        }.items():
+            audits = (audit_channel(channel, rng()) for channel in (sound, flawed))
+            audits = [replace(audit, precision=precision, claim=unproved) for audit in audits]
+            assert [audit.verdict for audit in audits] == verdicts
+
     def test_equal_vectors_must_have_equal_rows(self):
         space = space_of(np.repeat(SPACE.vectors[:30], 2, axis=0))
         channel = fitted(SanText(epsilon=1.0), space)
@@ -196,14 +231,14 @@ class TestSupports:
         possible = np.isfinite(matrix(fitted(recipe)))
         expected = np.mean([(possible[x] & ~possible[z]).any() for x in range(70) for z in range(70) if x != z])
         assert 0 < expected < 1
-        supports = Supports(np.arange(70))
+        supports = Supports()
         scan(fitted(recipe), [supports])
         assert supports.infinite_share().share == pytest.approx(expected)
         assert supports.infinite_share().is_exact
 
     def test_many_different_supports_are_sampled_and_said_so(self, monkeypatch):
         monkeypatch.setattr("leakboard.privacy.exact.supports.DISTINCT", 40)
-        supports = Supports(np.arange(70))
+        supports = Supports()
         scan(fitted(TEMAsInPyPantera(epsilon=9.0)), [supports])
         assert not supports.infinite_share().is_exact
         assert 0 < supports.infinite_share().share < 1
@@ -260,13 +295,38 @@ class TestCalibration:
         assert 0.999 * epsilon <= true_epsilon(calibrated, SPACE) <= epsilon
         assert true_epsilon(replace(calibrated, epsilon=1.1 * calibrated.epsilon), SPACE) > epsilon
 
-    def test_a_mechanism_that_proves_inputs_has_no_epsilon(self):
-        with pytest.raises(RequestError, match="gives more"):
-            calibrate(CusText(epsilon=1.0, size=7), SPACE, 3.0)
+    @pytest.mark.parametrize("recipe", [CusText(epsilon=1.0, size=7), SanTextPlus(epsilon=1.0)])
+    def test_a_mechanism_that_proves_inputs_has_no_epsilon(self, recipe):
+        with pytest.raises(RequestError, match="the true epsilon is infinite even at the option"):
+            calibrate(recipe, SPACE, 3.0)
+
+    @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
+    def test_the_true_epsilon_asked_for_is_a_number_above_zero(self, epsilon):
+        with pytest.raises(RequestError, match="is not allowed: above 0, not infinite"):
+            calibrate(SanText(epsilon=1.0), SPACE, epsilon)
+
+    def test_a_jump_over_the_true_epsilon_is_an_error_that_names_both_sides(self, monkeypatch):
+        steps = lambda recipe, *_: 1.0 if recipe.epsilon < 2.5 else 4.0  # noqa: E731
+        monkeypatch.setattr("leakboard.privacy.exact.calibration.true_epsilon", steps)
+        with pytest.raises(RequestError, match=r"3 is jumped over: 1 at the option epsilon=2\.5, and 4 at 2\.5"):
+            calibrate(SanText(epsilon=1.0), SPACE, 3.0)
+
+    def test_an_interval_is_halved(self, monkeypatch):
+        """Guesses by proportion would creep: the true epsilon is 10 + ln(option)."""
+        asked = []
+
+        def slow(recipe, *_):
+            asked.append(recipe.epsilon)
+            return max(0.0, 10 + math.log(recipe.epsilon))
+
+        monkeypatch.setattr("leakboard.privacy.exact.calibration.true_epsilon", slow)
+        assert 4.995 <= slow(calibrate(SanText(epsilon=1.0), SPACE, 5.0)) <= 5
+        assert len(asked) < 20
 
     def test_tem_never_exceeds_the_logarithm_of_its_threshold(self):
         """exp(epsilon gamma / 2) = (1 - beta) (V - 1) / beta at any epsilon."""
         with pytest.raises(RequestError) as caught:
             calibrate(TEM(epsilon=1.0), SPACE, 40.0)
-        assert str(caught.value) == "calibrate: a true epsilon of 40 is out of reach: at most 11.14 was found"
+        reached = "at most 11.14 at the option epsilon=1e+06"
+        assert str(caught.value) == f"calibrate: a true epsilon of 40 is out of reach: {reached}"
         assert true_epsilon(TEM(epsilon=1e4), SPACE) <= np.log(999 * 69) + 1e-9
