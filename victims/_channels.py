@@ -17,7 +17,7 @@ from leakboard.privacy.channels.randomised_response import ExponentialMechanism,
 from leakboard.privacy.channels.rantext import RANTEXT
 from leakboard.privacy.channels.santext import SanText, SanTextPlus
 from leakboard.privacy.channels.tem import TEM, TEMAsInMLDP, TEMAsInPyPantera
-from leakboard.privacy.channels.truncated_gumbel import TruncatedGumbel, TruncatedGumbelAsInMLDP
+from leakboard.privacy.channels.truncated_gumbel import TruncatedGumbelAsInMLDP
 
 CHANNELS: Mapping[str, type[Channel]] = {
     "randomised_response": RandomisedResponse,
@@ -36,7 +36,6 @@ CHANNELS: Mapping[str, type[Channel]] = {
     "multivariate_laplace": MultivariateLaplace,
     "mahalanobis": Mahalanobis,
     "mahalanobis_pypantera": MahalanobisAsInPyPantera,
-    "truncated_gumbel": TruncatedGumbel,
     "truncated_gumbel_mldp": TruncatedGumbelAsInMLDP,
     "vickrey": Vickrey,
     "vickrey_mldp": VickreyAsInMLDP,

@@ -1,16 +1,16 @@
-"""Publish one of the K nearest words, for a random K, after noise on the distances (Xu et al. 2021, FLAIRS).
+"""Publish one of the K nearest words, for a random K, after noise on the distances, as mldp-text does.
 
-K is Poisson(ln(V - 1)), truncated to at most V - 1. So the farthest of the V words never comes out, and the claim
-does not hold. Of the K nearest words, the input among them, the one with the least distance plus noise is published.
+The mechanism is that of Xu et al. (2021, FLAIRS). Their text was not read. So this is the rule of released code alone:
+sjmeis/MLDP 65a9eb8, ``mechanisms.py:125-131,157-185``.
+
+K is Poisson(ln(V - 1)), truncated to at most V - 1. K = 0 publishes the input. Of the K nearest words, the input among
+them, the one with the least distance plus noise is published. So this code never publishes the farthest word.
 The noise is Gumbel(0, b), truncated to [-d_max, d_max], with
 
     a = (epsilon - 2 (1 + ln V) / d_min) / 3,    b = 2 d_max / min(W(2 a d_max), ln(a d_min)),
 
-where W is Lambert's function, and d_min and d_max are the least and the largest distance of two words. So epsilon must
-exceed (5 + 2 ln V) / d_min.
-
-`TruncatedGumbelAsInMLDP` is sjmeis/MLDP 65a9eb8, ``mechanisms.py:125-131,157-185``: d_min and d_max are those of one
-random word, and K may be 0, which publishes the input. The rule was read in this code; the paper's text was not.
+where W is Lambert's function, and d_min and d_max are the least and the largest distance of one random word. So epsilon
+must exceed (5 + 2 ln V) / d_min. A smaller one is refused here; the package runs.
 
 The law has no closed form. Time t runs over the range of distance plus noise, in `CELLS` cells. In a cell, words share
 the probability of the minimum by their integrated hazards. So rows sum to 1, and shares have errors of second order.
@@ -26,7 +26,7 @@ from numpy.random import Generator
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Integers
-from leakboard.privacy.channels.channel import Channel, Positive, channel
+from leakboard.privacy.channels.channel import Channel, Positive, Precision, channel
 from leakboard.privacy.channels.santext import FittedEuclidean
 from leakboard.privacy.channels.words import Numbers, WordSpace
 
@@ -35,27 +35,11 @@ CELLS = 300
 
 
 @channel(revision=1)
-class TruncatedGumbel(Channel):
-    """Publishes one of the K nearest words; K is at least 1."""
+class TruncatedGumbelAsInMLDP(Channel):
+    """Publishes one of the K nearest words, as mldp-text does."""
 
     epsilon: Positive
     """Epsilon for each unit of Euclidean distance."""
-
-    def fit(self, space: WordSpace, rng: Generator) -> FittedTruncatedGumbel:
-        """Measure the vocabulary; nothing is drawn.
-
-        Raises:
-            RequestError: epsilon is too small for the formula.
-        """
-        extremes = [extremes_of(space, word) for word in range(len(space))]
-        least, largest = min(low for low, _ in extremes), max(high for _, high in extremes)
-        scale = noise_scale(self.epsilon, len(space), least, largest)
-        return FittedTruncatedGumbel(space, self.epsilon, scale, largest, 1)
-
-
-@channel(revision=1)
-class TruncatedGumbelAsInMLDP(TruncatedGumbel):
-    """Publishes words as mldp-text does."""
 
     def fit(self, space: WordSpace, rng: Generator) -> FittedTruncatedGumbel:
         """Draw the word whose distances set the noise.
@@ -65,7 +49,7 @@ class TruncatedGumbelAsInMLDP(TruncatedGumbel):
         """
         least, largest = extremes_of(space, int(rng.integers(len(space))))
         scale = noise_scale(self.epsilon, len(space), least, largest)
-        return FittedTruncatedGumbel(space, self.epsilon, scale, largest, 0)
+        return FittedTruncatedGumbel(space, self.epsilon, scale, largest)
 
 
 def extremes_of(space: WordSpace, word: int) -> tuple[float, float]:
@@ -98,8 +82,11 @@ class FittedTruncatedGumbel(FittedEuclidean):
     """b, in units of distance."""
     largest: float
     """Largest absolute noise, in units of distance."""
-    least_words: int
-    """Least K."""
+
+    @property
+    def precision(self) -> Precision:
+        """Shares in a cell have errors."""
+        return "approximate"
 
     def log_probabilities(self, rows: Integers) -> Numbers:
         """Return the rows of the matrix. One row of 34,573 words takes about a second."""
@@ -133,7 +120,6 @@ class FittedTruncatedGumbel(FittedEuclidean):
         counts = np.arange(len(self))
         mean = math.log(len(self) - 1)
         logs = special.xlogy(counts, mean) - special.gammaln(counts + 1)
-        logs[: self.least_words] = -np.inf
         logs -= np.logaddexp.reduce(logs)
         return np.asarray(logs)
 
