@@ -13,8 +13,10 @@ triangle inequality. What is computed from the noisy vector alone has it, too.
 | `VickreyAsInMLDP` | identity | one of the two nearest after the input is struck out, if it is the nearest |
 
 Sources of the last column's formulas: Kekkodf/pypantera 8c4fd52, ``mahalanobis.py:84-90`` and ``vickrey.py:95``, and
-sjmeis/MLDP 65a9eb8, ``mechanisms.py:243-254``. On a line of words the matrix is exact, see
-`leakboard.privacy.channels.rays`. In more than two dimensions there are samples only.
+sjmeis/MLDP 65a9eb8, ``mechanisms.py:243-254``. Not here: the approximate search of mldp-text.
+
+On a line of words the matrix is exact, in a plane it is approximate, see `leakboard.privacy.channels.rays`. In more
+than two dimensions there are samples only.
 """
 
 from __future__ import annotations
@@ -178,6 +180,9 @@ class Mahalanobis(Channel):
 class MahalanobisAsInPyPantera(Mahalanobis):
     """Scales each direction to length 1 after the matrix: the density is not the theorem's any more."""
 
+    covariance: Share = 1.0
+    """Share m of the covariance in the noise; 1 as the package's ``lam``."""
+
     def fit(self, space: WordSpace, rng: Generator) -> FittedNoisyVectors:
         """Return the mechanism; nothing is drawn."""
         return FittedNoisyVectors(space, self.epsilon, self.shape(space), nearest, is_scaled=True, is_proved=False)
@@ -209,8 +214,11 @@ class VickreyAsInMLDP(Channel):
 
     epsilon: Positive
     """Epsilon for each unit of Euclidean distance."""
-    squared: bool = False
-    """Whether distances are squared in the choice, as with FAISS (``use_faiss``, the package's default)."""
+    squared: bool = True
+    """Whether distances are squared in the choice, as with FAISS (``use_faiss``, the package's default).
+
+    The nearest words are exact here. FAISS finds them approximately.
+    """
 
     def fit(self, space: WordSpace, rng: Generator) -> FittedNoisyVectors:
         """Return the mechanism; nothing is drawn.

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from leakboard.errors import RequestError
 from leakboard.interfaces import Integers
 from leakboard.privacy.channels.words import Numbers
 
@@ -23,8 +24,12 @@ NODES = 16
 """Nodes of the rule on each part of a piece."""
 HALVINGS = 9
 """Halvings of a piece towards each of its ends: a choice by ratios of distances varies fast near a word."""
-REACH = 36.0
+LONGEST_PIECE = 36.0
 """Longest piece, in units of 1 / epsilon; the length beyond has e^-36 of the weight of the piece."""
+MAX_WORDS = 200
+"""Largest vocabulary: the time grows with V^4, and one row of 200 words takes about a minute."""
+POINTS = 20_000
+"""Points of a ray that are computed at once; with 200 words they take about 100 MB."""
 
 
 def log_shares(
@@ -38,7 +43,12 @@ def log_shares(
         epsilon: of the length r, whose law is Gamma(d, 1 / epsilon).
         along: maps directions u to the vectors v of the rays, float64 (n, d).
         choose: the rule that publishes a word, see `leakboard.privacy.channels.noisy_vectors.Choice`.
+
+    Raises:
+        RequestError: more than `MAX_WORDS` words.
     """
+    if len(vectors) > MAX_WORDS:
+        raise RequestError(f"channel: a matrix of {len(vectors):,} noisy words is not allowed: up to {MAX_WORDS}")
     dimension = vectors.shape[1]
     angles = np.arange(ANGLES) * (2 * np.pi / ANGLES)
     units = np.array([[1.0], [-1.0]]) if dimension == 1 else np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -47,13 +57,14 @@ def log_shares(
     for i, word in enumerate(rows):
         for ray in rays:
             lengths, log_weights = _nodes(_breaks(vectors, vectors[word], ray), epsilon, dimension)
-            points = vectors[word] + lengths[:, None] * ray
-            apart = np.linalg.norm(points[:, None] - vectors, axis=2)
-            near = np.argsort(apart, axis=1, kind="stable")[:, :3]
-            first, second, share = choose(int(word), near, np.take_along_axis(apart, near, axis=1))
-            with np.errstate(divide="ignore"):  # a share of 0
-                parts = np.concatenate([log_weights + np.log(share), log_weights + np.log1p(-share)])
-            _add(logs[i], np.concatenate([first, second]), parts - math.log(len(rays)))
+            for block in (slice(start, start + POINTS) for start in range(0, len(lengths), POINTS)):
+                points = vectors[word] + lengths[block, None] * ray
+                apart = np.linalg.norm(points[:, None] - vectors, axis=2)
+                near = np.argsort(apart, axis=1, kind="stable")[:, :3]
+                first, second, share = choose(int(word), near, np.take_along_axis(apart, near, axis=1))
+                with np.errstate(divide="ignore"):  # a share of 0
+                    parts = [log_weights[block] + np.log(share), log_weights[block] + np.log1p(-share)]
+                _add(logs[i], np.concatenate([first, second]), np.concatenate(parts) - math.log(len(rays)))
     return logs
 
 
@@ -70,7 +81,7 @@ def _breaks(vectors: Numbers, start: Numbers, ray: Numbers) -> Numbers:
 
 def _nodes(breaks: Numbers, epsilon: float, dimension: int) -> tuple[Numbers, Numbers]:
     """Return lengths r and the logarithms of their weights under Gamma(d, 1 / epsilon), float64 (n,) each."""
-    ends = np.minimum(np.append(breaks[1:], np.inf), breaks + REACH / epsilon)
+    ends = np.minimum(np.append(breaks[1:], np.inf), breaks + LONGEST_PIECE / epsilon)
     half_way = np.append(0, 0.5 ** np.arange(HALVINGS, 0, -1))
     edges = breaks[:, None] + (ends - breaks)[:, None] * np.append(half_way, 1 - half_way[-2::-1])
     nodes, weights = np.polynomial.legendre.leggauss(NODES)

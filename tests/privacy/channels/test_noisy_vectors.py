@@ -35,7 +35,7 @@ RECIPES = [
     MahalanobisAsInPyPantera(epsilon=1.0, covariance=0.9),
     Vickrey(epsilon=1.0),
     VickreyAsInMLDP(epsilon=1.0),
-    VickreyAsInMLDP(epsilon=1.0, squared=True),
+    VickreyAsInMLDP(epsilon=1.0, squared=False),
 ]
 every = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: type(recipe).__name__)
 
@@ -116,7 +116,7 @@ def test_the_papers_rules_hold_and_mldps_vickrey_does_not(recipe, epsilon):
 
 def test_the_witness_against_mldps_vickrey_is_recomputed_by_a_sum():
     """The rule on a fine grid, point by point; nothing of the project is used."""
-    witness, epsilon = audit_channel(fitted(VickreyAsInMLDP(epsilon=2.0)), rng()).witness, 2.0
+    witness, epsilon = audit_channel(fitted(VickreyAsInMLDP(epsilon=2.0, squared=False)), rng()).witness, 2.0
     step, chances = 0.005, []  # divides all distances of midpoints
     for word in (witness.likelier, witness.other):
         total = 0.0
@@ -156,7 +156,24 @@ def test_rays_in_a_plane_are_too_few_to_refute_a_theorem():
     assert fitted(MultivariateLaplace(epsilon=1.0)).precision == "exact"
 
 
+def test_defaults_are_those_of_the_packages():
+    assert MahalanobisAsInPyPantera(epsilon=1.0).covariance == 1
+    assert VickreyAsInMLDP(epsilon=1.0).squared
+
+
+def test_a_ray_in_blocks_is_the_ray(monkeypatch):
+    whole = matrix(fitted(Vickrey(epsilon=1.0)))
+    monkeypatch.setattr("leakboard.privacy.channels.rays.POINTS", 1_000)
+    assert np.allclose(matrix(fitted(Vickrey(epsilon=1.0))), whole, rtol=1e-12)
+
+
 class TestRefused:
+    def test_large_vocabularies_take_too_long(self):
+        channel = fitted(MultivariateLaplace(epsilon=1.0), space_of(np.arange(201.0)[:, None]))
+        with pytest.raises(RequestError) as caught:
+            channel.log_probabilities(np.array([0]))
+        assert str(caught.value) == "channel: a matrix of 201 noisy words is not allowed: up to 200"
+
     def test_many_dimensions_have_samples_only(self):
         channel = fitted(MultivariateLaplace(epsilon=30.0), space_of(rng().normal(size=(50, 6))))
         with pytest.raises(RequestError, match="6 dimensions have no exact matrix"):
