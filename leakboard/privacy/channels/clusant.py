@@ -19,6 +19,7 @@ from pydantic import Field
 from leakboard.interfaces import Integers
 from leakboard.privacy.channels.channel import (
     DIFFERENT,
+    ROWS,
     Channel,
     ChannelClaim,
     FittedChannel,
@@ -35,8 +36,8 @@ class CluSanT(Channel):
 
     epsilon: Positive
     """Epsilon of each of the two steps."""
-    clusters: Annotated[int, Field(ge=1)] = 40
-    """Number of clusters; one more if the vocabulary's size is no multiple of it."""
+    clusters: Annotated[int, Field(ge=1, le=5_000)] = 40
+    """Sets the size of a cluster, floor(V / clusters). The number of clusters is ceil(V / size). 5,000 take 1 GB."""
 
     def fit(self, space: WordSpace, rng: Generator) -> FittedCluSanT:
         """Draw the clusters, which are public."""
@@ -48,11 +49,17 @@ class CluSanT(Channel):
             cluster_of[left[members]], number = number, number + 1
             left = np.delete(left, members)
         centroids = np.stack([space.centred[cluster_of == c].mean(0) for c in range(number)])
-        apart = np.linalg.norm(centroids[:, None] - centroids, axis=2)
+        apart = np.stack([np.linalg.norm(centroids - centroid, axis=1) for centroid in centroids])
         scores = -apart / (apart.max() or 1) * (self.epsilon / 2)
         members_of = [np.flatnonzero(cluster_of == c) for c in range(number)]
-        diameters = np.array([space.euclidean(members, members).max() for members in members_of])
+        diameters = np.array([diameter(space, members) for members in members_of])
         return FittedCluSanT(space, self.epsilon, cluster_of, log_softmax(scores), diameters)
+
+
+def diameter(space: WordSpace, members: Integers) -> float:
+    """Return the largest distance of two words, from blocks of rows."""
+    blocks = (members[start : start + ROWS] for start in range(0, len(members), ROWS))
+    return max(float(space.euclidean(block, members).max()) for block in blocks)
 
 
 @dataclass(frozen=True)

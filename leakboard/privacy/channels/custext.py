@@ -7,11 +7,12 @@ frequent word that has no set takes its K nearest words that have none.
 | rule | sets |
 |---|---|
 | `CusText` | a partition: the paper, algorithms 1 and 2 |
-| `CusTextAsReleased` | words that have a set get the similarity 0, and so come back into late sets |
+| `CusTextAsReleased` | words that have a set become vectors of zeros, and so come back into late sets |
 | `CusTextAsInPyPantera` | the K nearest words of each word; with ``cosine`` the K least similar ones |
 
 Sources: sai4july/CusText 4a3ced8, ``CusText/sst2/utils.py:208-220``, and Kekkodf/pypantera 8c4fd52,
-``custext.py:84,105``.
+``custext.py:84,105``. Of the released code's two branches this is the one of ``ct_vectors``, the default. Not here: the
+branch of ``glove_840B-300d``, with Euclidean distances, where words that have a set move to 1e9.
 
 CusText+ keeps stop words. It is the option ``kept``.
 """
@@ -61,9 +62,8 @@ class FittedSets(FittedChannel):
     @property
     def claim(self) -> ChannelClaim:
         """Epsilon between two words whose sets share a word. A set is public: it shows ln(V / K) nats of every word."""
-        return ChannelClaim(
-            self.epsilon, DIFFERENT, scope="words whose sets of outputs share a word", is_proved=self.is_partition
-        )
+        scope = "words that are not kept and whose sets share a word"
+        return ChannelClaim(self.epsilon, DIFFERENT, scope=scope, is_proved=self.is_partition)
 
     def distances(self, rows: Integers, columns: Integers) -> Numbers:
         """Return 1 for two words whose sets share a word, infinity for other words and for kept words."""
@@ -116,8 +116,8 @@ class CusText(SetsChannel):
     is_partition: ClassVar[bool] = True
     epsilon: Positive
     """Epsilon between two words of one cluster."""
-    size: Annotated[int, Field(ge=1)] = 20
-    """Words in a cluster; the last cluster may have fewer."""
+    size: Annotated[int, Field(ge=1, le=1_000)] = 20
+    """Words in a cluster; the last cluster may have fewer. 1,000 take about 1 GB for 34,573 words."""
     kept: tuple[str, ...] = ()
     """Words that are published as they are, such as stop words (CusText+)."""
 
@@ -146,7 +146,8 @@ class CusTextAsReleased(CusText):
         used_before: dict[int, Numbers] = {}
         for word in space.by_frequency:
             if sets[word, 0] < 0:
-                members = nearest_first(-(unit @ unit[word]))[: self.size]
+                members = nearest_first(-(unit @ unit[word])[::-1])[: self.size]
+                members = len(space) - 1 - members  # of equal words the code takes the last one first
                 fresh = members[sets[members, 0] < 0]
                 sets[fresh] = members
                 vectors = unit[members].copy()

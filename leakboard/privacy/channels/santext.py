@@ -95,14 +95,14 @@ class FittedSanTextPlus(FittedEuclidean):
     def claim(self) -> ChannelClaim:
         """Utility-optimised metric privacy: epsilon d + ln(1 / replaced), for outputs that are sensitive words.
 
-        It holds: SanText changes by at most epsilon d, and the factor ``replaced`` stands in at most one of two rows.
+        It holds: SanText changes by at most epsilon d, and two rows differ by at most one factor ``replaced``.
         """
         cost, scope = math.log(1 / self.replaced), "outputs that are sensitive words"
         return ChannelClaim(self.epsilon, "Euclidean", cost, scope, is_proved=True)
 
     @property
     def claimed_outputs(self) -> Integers:
-        """The sensitive words. Another output can be only itself: the mechanism shows it by design."""
+        """The sensitive words. Any other published word is certainly the input, and nothing is claimed about it."""
         return self.sensitive
 
     def log_probabilities(self, rows: Integers) -> Numbers:

@@ -36,7 +36,7 @@ class WordSpace:
     def __post_init__(self) -> None:
         count = len(self.words)
         if count < 2:
-            raise RequestError(f"vocabulary: {count} words are not allowed: at least 2")
+            raise RequestError(f"vocabulary: its size is {count}; allowed: at least 2 words")
         word, times = Counter(self.words).most_common(1)[0]
         if times > 1:
             raise RequestError(f"vocabulary: {word!r} is in it {times} times; allowed: once")

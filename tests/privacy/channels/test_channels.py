@@ -1,6 +1,9 @@
 """Channels over a vocabulary: exact matrices, samples that agree with them, and stated behaviour at the edges."""
 
 from dataclasses import replace
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -8,7 +11,8 @@ from pydantic import ValidationError
 from scipy import stats
 
 from leakboard.errors import RequestError
-from leakboard.privacy.channels.channel import DIFFERENT
+from leakboard.privacy import channels
+from leakboard.privacy.channels.channel import DIFFERENT, Channel, Precision
 from leakboard.privacy.channels.clusant import CluSanT
 from leakboard.privacy.channels.custext import CusText, CusTextAsInPyPantera, CusTextAsReleased
 from leakboard.privacy.channels.diffractor import OneDiffractor
@@ -133,16 +137,51 @@ def is_drawn_from(counts, probabilities):
     return len(counts) == 1 or stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > 1e-3
 
 
-def test_every_recipe_has_a_name():
-    assert {type(recipe) for recipe in RECIPES} <= set(CHANNELS.values())
-    assert all(recipe.__leakboard_revision__ >= 1 for recipe in CHANNELS.values())
+def test_every_recipe_has_one_name():
+    modules = [import_module(f"{channels.__name__}.{module.name}") for module in iter_modules(channels.__path__)]
+    classes = {value for module in modules for value in vars(module).values() if isinstance(value, type)}
+    recipes = {value for value in classes if issubclass(value, Channel) and "__leakboard_revision__" in vars(value)}
+    assert recipes == set(CHANNELS.values())
+    assert len(recipes) == len(CHANNELS)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_every_named_channel_has_a_matrix_that_agrees_with_its_samples_and_a_claim(name):
+    """On a line of six words, where each of them has a matrix."""
+    space = space_of(np.array([0.0, 1.0, 2.5, 4.0, 6.0, 9.0])[:, None])
+    channel = fitted(CHANNELS[name](epsilon=12.0 if name == "truncated_gumbel_mldp" else 0.7), space)
+    rows = np.exp(matrix(channel))
+    assert np.abs(rows.sum(1) - 1).max() < 1e-12
+    drawn = np.bincount(channel.sample(np.full(2_000, 2), rng(7)), minlength=6)
+    assert is_drawn_from(drawn, rows[2])
+    assert 0 < channel.claim.epsilon < np.inf
+    assert channel.claim.distance
+    assert channel.distances(np.arange(6), np.arange(6)).shape == (6, 6)
+    assert channel.precision in get_args(Precision)
+
+
+@pytest.mark.parametrize(("recipe", "field", "largest"), [(CusText, "size", 1_000), (CluSanT, "clusters", 5_000)])
+def test_options_that_take_memory_are_bounded(recipe, field, largest):
+    recipe(epsilon=1.0, **{field: largest})
+    with pytest.raises(ValidationError):
+        recipe(epsilon=1.0, **{field: largest + 1})
+
+
+@pytest.mark.parametrize(("clusters", "expected"), [(1, 1), (8, 9), (40, 60)])
+def test_the_number_of_clusters_follows_from_their_size(clusters, expected):
+    """60 words: 8 clusters ask for floor(60 / 8) = 7 words each, which makes ceil(60 / 7) = 9 clusters."""
+    channel = fitted(CluSanT(epsilon=1.0, clusters=clusters))
+    assert channel.cluster_of.max() + 1 == expected
+    distances = SPACE.euclidean(np.arange(60))
+    within = [distances[np.ix_(channel.cluster_of == c, channel.cluster_of == c)].max() for c in range(expected)]
+    assert np.allclose(channel.diameters, within)
 
 
 class TestWords:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (["a"], "vocabulary: 1 words are not allowed: at least 2"),
+            (["a"], "vocabulary: its size is 1; allowed: at least 2 words"),
             (["a", "b", "a"], "vocabulary: 'a' is in it 2 times; allowed: once"),
         ],
     )
@@ -285,6 +324,17 @@ class TestAsReleased:
         for channel, is_partition in ((released, False), (paper, True)):
             supports = np.isfinite(matrix(channel))
             assert np.array_equal(supports, supports.T) == is_partition
+
+    def test_released_custext_fills_late_sets_with_the_last_words_of_earlier_ones(self):
+        """The first set is a, b, c. For d all of these have the similarity 0, and the code takes the last one first."""
+        space = space_of([[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [0.0, 1.0]])
+        channel = fitted(CusTextAsReleased(epsilon=1.0, size=3), space)
+        assert channel.sets[3].tolist() == [3, 2, 1]
+
+    def test_a_claim_about_sets_names_kept_words(self):
+        channel = fitted(CusText(epsilon=2.0, size=7, kept=("w3",)))
+        assert channel.claim.scope == "words that are not kept and whose sets share a word"
+        assert np.isinf(np.delete(channel.distances(np.array([3]), np.arange(60))[0], 3)).all()
 
     def test_local_privacy_has_distance_one(self):
         channel = fitted(RandomisedResponse(epsilon=1.0))
