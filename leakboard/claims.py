@@ -66,15 +66,19 @@ class ReleaseClaim:
         Words with noise of their own compose: epsilons and deltas add up (Dwork and Roth 2014, theorem 3.16).
 
         Raises:
-            ValueError: this claim is not about one word, or ``words`` is below 1.
+            ValueError: ``words`` is below 1, this claim is not about one word, or deltas add up to 1 or more.
         """
+        if not words >= 1:
+            raise ValueError(f"claim: words={words!r} is not allowed: a whole number from 1")
         if self.unit != "word" or self.distance:
             raise ValueError(f"claim: one {unit_of(vars(self))} does not add up over words; allowed: one word")
+        if not (delta := words * self.delta) < 1:
+            raise ValueError(f"claim: delta={self.delta!r} adds up to {delta:g} over {words} words; allowed: below 1")
         return dataclasses.replace(
             self,
             epsilon=words * self.epsilon,
             proved=words * self.proved,
-            delta=min(words * self.delta, math.nextafter(1, 0)),
+            delta=delta,
             unit="document",
             words=words,
         )

@@ -129,6 +129,17 @@ class TestDistance:
             10,
         )
 
+    @pytest.mark.parametrize("words", [0, -1, math.nan])
+    def test_a_text_has_a_word(self, words):
+        with pytest.raises(ValueError, match=f"claim: words={words} is not allowed: a whole number from 1$"):
+            ReleaseClaim(**RELEASE).of_text(words)
+
+    def test_deltas_of_a_text_stay_below_one(self):
+        claim = ReleaseClaim(**{**RELEASE, "delta": 0.25})
+        assert claim.of_text(3).delta == 0.75
+        with pytest.raises(ValueError, match=r"claim: delta=0\.25 adds up to 1 over 4 words; allowed: below 1"):
+            claim.of_text(4)
+
     @pytest.mark.parametrize("changes", [{"unit": "document"}, {"distance": "l1"}])
     def test_only_claims_about_a_word_add_up(self, changes):
         with pytest.raises(ValueError, match="does not add up over words; allowed: one word"):
