@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 DistanceName = Literal["euclidean", "l1", "angular", "words"]
 """Distances by name: of two vectors, and the number of words in which two texts differ."""
+WORDS_NAME = "differing words"
+"""Name of the distance ``words`` in sentences."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def claimed_distance(distance: object, *, of_texts: bool) -> ClaimedDistance | N
         name = getattr(distance, "__name__", "<lambda>")
         return ClaimedDistance("distance" if name == "<lambda>" else f"{name} distance", distance)
     if isinstance(distance, str) and distance in known:
-        names = {"angular": "angle (radians)", "words": "differing words"}
+        names = {"angular": "angle (radians)", "words": WORDS_NAME}
         return ClaimedDistance(names.get(distance, f"{distance} distance"), known[distance])
     allowed = f"{', '.join(known)}, a function of two inputs, or None"
     raise RequestError(f"distance: {distance!r} is not allowed: {allowed}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakboard.api.distances import WORDS_NAME
 from leakboard.errors import RequestError
 from leakboard.mechanism import MechanismDefaults
 
@@ -61,7 +62,8 @@ def symbol_pairs(inputs: object, distance: ClaimedDistance | None) -> list[Pair]
     A list in which each entry has two parts (but is no text) is a list of pairs.
 
     Raises:
-        RequestError: no pairs, too many of them, a pair of equal inputs, or an input that is not hashable.
+        RequestError: no pairs, too many of them, a pair of equal inputs (for the distance ``words``, of equal words),
+            or an input that is not hashable.
     """
     from leakboard.privacy.auditing.events import Pair
     from leakboard.privacy.auditing.symbols import as_objects, shortened
@@ -82,5 +84,9 @@ def symbol_pairs(inputs: object, distance: ClaimedDistance | None) -> list[Pair]
         if first[0] == second[0]:
             raise RequestError(f"inputs: pair {number} is twice {first[0]!r}; allowed: two inputs that differ")
         named = Pair(f"{shortened(first[0])} and {shortened(second[0])}", first, second)
-        pairs.append(named if distance is None else distance.measure(named, first[0], second[0]))
+        measured = named if distance is None else distance.measure(named, first[0], second[0])
+        if distance is not None and distance.name == WORDS_NAME and measured.distance == 0:
+            allowed = "with distance='words': texts that differ in a word"
+            raise RequestError(f"inputs: pair {number}, {named.name}, differs in white space alone; allowed {allowed}")
+        pairs.append(measured)
     return pairs

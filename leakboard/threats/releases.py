@@ -204,7 +204,8 @@ def _distance(
     except ValueError as error:
         raise RequestError(f"the audited inputs have no {claim.distance} distance: {error}") from None
     if distance == 0:
-        raise RequestError(f"the audited inputs are at {claim.distance} distance 0, so nothing is claimed about them")
+        claimed = "equal releases are claimed, which this audit does not test"
+        raise RequestError(f"the audited inputs are at {claim.distance} distance 0: {claimed}")
     return distance
 
 

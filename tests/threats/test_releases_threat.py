@@ -206,7 +206,12 @@ class TestDistance:
     @pytest.mark.parametrize(
         ("claim", "first", "second", "reason"),
         [
-            ({"distance": "l1"}, np.ones(2), np.ones(2), "are at l1 distance 0"),
+            (
+                {"distance": "l1"},
+                np.ones(2),
+                np.ones(2),
+                "are at l1 distance 0: equal releases are claimed, which this audit does not test",
+            ),
             ({"distance": "angular"}, np.zeros(2), np.ones(2), "have no angular distance: a vector of zeros"),
             ({"distance": "l1", "unit": "word"}, "a", "b", "are random, so their l1 distance is unknown"),
         ],
