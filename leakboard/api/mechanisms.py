@@ -77,15 +77,19 @@ class Audit:
     draws: int
     """Releases of either input, or calls with it, that the bound rests on, about: coin flips choose the input."""
     trade_off: TradeOff | None = None
-    """An upper bound on the trade-off of errors for single rows, with lower bounds on mu of Gaussian privacy and on
-    Renyi divergences; at ``confidence`` by itself. It takes rows of a call to be independent of each other, with any
-    delta; None where the first rows or calls refuted the claim and other rows did not."""
+    """An upper bound on the trade-off of errors for single rows, at ``confidence`` by itself.
+
+    It has lower bounds on mu of Gaussian privacy and on Renyi divergences. With any delta it assumes that the rows of a
+    call are independent of each other. None where the first rows or calls refuted the claim and other rows did not.
+    """
     notes: tuple[str, ...] = ()
     """Inputs that could not be tried, with the reason."""
     metric: str = ""
     """Name of the distance that epsilon is claimed for each unit of; empty: epsilon is claimed for all neighbours."""
     distance: float = 1.0
     """Distance of the two inputs; 1 without ``metric``."""
+    rows: tuple[int, int] | None = None
+    """Number of tested releases of either input; None where the bound is that of calls or of the first rows."""
 
     @property
     def verdict(self) -> Literal["violated", "not refuted"]:
@@ -102,7 +106,8 @@ class Audit:
         what = f"the event: {self.event}, for the pair: {self.pair}; it holds for {shares}, {self.draws} each"
         apart = (f"these two are {self.distance:.4g} apart",) if self.metric else ()
         sentence = audited(self.epsilon_lower, self.confidence, verdict, self.metric)
-        return "\n".join((sentence, what, *apart, *self.notes))
+        assumed = ("with delta above 0 the bound assumes that releases are independent of each other",)
+        return "\n".join((sentence, what, *apart, *(assumed if self.delta > 0 and self.rows else ()), *self.notes))
 
     def plot(self) -> Figure:
         """Return the trade-off of errors that the claim allows to a test, and the errors that this audit reached."""
@@ -145,8 +150,8 @@ def audit(
 
     Args:
         release: maps vectors, float64 (n, d), and a NumPy generator to their releases, (n, d). The claim is about one
-            row, the other rows of its call and all other calls being public: rows that share their noise, and seeds
-            that serve two calls, break it.
+            row. The other rows of its call and all other calls are public. So rows that share their noise break the
+            claim, and so do seeds that serve two calls.
         epsilon: claimed for one release; with ``distance`` for each unit of it.
         delta: claimed for one release. Above 0 the bound of single rows takes the rows of a call to be
             independent of each other: noise that they share can raise false alarms. At 0 it does not.
@@ -169,10 +174,10 @@ def audit(
             rounds, each larger than all before, until the claim is refuted or ``budget`` is spent.
         budget: numbers that are drawn at most where ``draws`` is None, all coordinates of all releases; statistics are
             learned from further ones. None: 100,000,000 numbers, or 2,000,000 outputs.
-        calls: calls of four rows that test one row among the others, with a fifth of the error, where single rows do
-            not refute the claim; 4,000 prove no more than 6.3 at 95 % confidence and delta 0. As many again for each
-            pair choose the statistic: by default ``release`` is called 16,000 times (8,000 in one dimension). 0: none.
-            None: 4,000 with ``dimension``, and 0 with ``inputs``, where no other number is allowed.
+        calls: calls of four rows that test one row among the others, where single rows do not refute the claim. They
+            have a fifth of the error. 4,000 calls prove no more than 6.3 at 95 % confidence and delta 0. As many again
+            for each pair choose the statistic. So by default ``release`` is called 16,000 times (8,000 in one
+            dimension). 0: none. None: 4,000 with ``dimension``, and 0 with ``inputs``, where only 0 is allowed.
         confidence: of the bound.
         seed: of the noise.
 
@@ -260,4 +265,5 @@ def audit(
     curve = None if by_first_rows else result.trade_off
     event = bound.pair, bound.event, bound.first_rate, bound.second_rate, bound.draws
     name = "" if metric is None else metric.name
-    return Audit(bound.epsilon, epsilon, delta, confidence, *event, curve, tuple(notes), name, bound.distance)
+    apart = name, bound.distance, bound.rows
+    return Audit(bound.epsilon, epsilon, delta, confidence, *event, curve, tuple(notes), *apart)

@@ -26,7 +26,9 @@ def audit(
     command: Annotated[str, typer.Option(help="The program; it prints a line for each line that it reads.")],
     inputs: Annotated[Path, typer.Option(help=f"File of pairs of neighbours; a line has {FORM}.")],
     epsilon: Annotated[float, typer.Option(min=0, help="Claimed, for neighbours or for each unit of their distance.")],
-    delta: Annotated[float, typer.Option(min=0, max=1, help="Claimed.")] = 0.0,
+    delta: Annotated[
+        float, typer.Option(min=0, max=1, help="Claimed. Above 0, lines must be answered independently.")
+    ] = 0.0,
     distance: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(help="words: epsilon is for each word in which two texts differ."),
@@ -77,7 +79,7 @@ def read_pairs(path: Path) -> tuple[list[tuple[str, str]], Mapping[tuple[str, st
     """Return the pairs of texts in a file, and their distances if it has any.
 
     Raises:
-        RequestError: the file cannot be read, or a line has another form.
+        RequestError: the file cannot be read, a line has another form, or a pair has two distances.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -94,7 +96,11 @@ def read_pairs(path: Path) -> tuple[list[tuple[str, str]], Mapping[tuple[str, st
             raise RequestError(f"--inputs {path}: line {number} has {len(row)} columns; allowed: {FORM}, in each line")
         pairs.append((row[0], row[1]))
         if len(row) == 3:
-            distances[row[0], row[1]] = _number(row[2], f"--inputs {path}: line {number}")
+            where = f"--inputs {path}: line {number}"
+            distance = _number(row[2], where)
+            if distances.setdefault((row[0], row[1]), distance) != distance:
+                earlier = f"this pair has the distance {distances[row[0], row[1]]:g} in an earlier line"
+                raise RequestError(f"{where}: the distance {distance:g} is not allowed: {earlier}")
     return pairs, distances
 
 
@@ -109,15 +115,17 @@ def _number(text: str, where: str) -> float:
 
 
 def _intervals(result: Audit) -> str:
-    """Return the 95 % intervals of the shares of both inputs' outputs in the event (Clopper and Pearson 1934)."""
+    """Return the counts of both inputs' outputs in the event, and their 95 % intervals (Clopper and Pearson 1934)."""
     from leakboard.privacy.auditing.bound import clopper_pearson_high, clopper_pearson_low
 
-    ends = []
-    for share in (result.first, result.second):
-        count = round(share * result.draws)
-        bounds = (bound(count, result.draws, 0.025) for bound in (clopper_pearson_low, clopper_pearson_high))
-        ends.append(" to ".join(f"{bound:.4g}" for bound in bounds))
-    return f"95 % intervals of these two shares: {ends[0]}, and {ends[1]}"
+    assert result.rows is not None, "audits of texts make no calls"
+    sides = []
+    for share, rows in zip((result.first, result.second), result.rows, strict=True):
+        count = round(share * rows)
+        low, high = (bound(count, rows, 0.025) for bound in (clopper_pearson_low, clopper_pearson_high))
+        sides.append(f"{count:,} of {rows:,} ({low:.4g} to {high:.4g})")
+    caveat = "not corrected for the choice among rounds"
+    return f"counts and 95 % intervals of these two shares, {caveat}: {sides[0]}, and {sides[1]}"
 
 
 class _Progress:

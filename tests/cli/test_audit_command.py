@@ -1,5 +1,6 @@
 """The command ``audit``: both sides, distances, exit statuses, and refused files."""
 
+import re
 import shlex
 import sys
 
@@ -37,7 +38,13 @@ class TestBothSides:
         sentence, event, intervals = out.splitlines()
         assert sentence.endswith("no more than the claimed 1.11: the claim is not refuted, which does not prove it")
         assert event.startswith("the event: the output is '")
-        assert intervals.startswith("95 % intervals of these two shares: 0.7")
+        pattern = r": ([\d,]+) of ([\d,]+) \((0\.7\d*) to (0\.7\d*)\), and ([\d,]+) of ([\d,]+) \(0\.2"
+        start = "counts and 95 % intervals of these two shares, not corrected for the choice among rounds"
+        held, lines, low, high, *other = re.match(start + pattern, intervals).groups()
+        held, lines, *other = (int(number.replace(",", "")) for number in (held, lines, *other))
+        assert float(low) < held / lines < float(high)
+        assert lines != other[1]  # coins choose the inputs
+        assert 1_000 < lines + other[1] < 8_000
 
     def test_a_claim_that_is_violated(self, audit):
         code, out, err = audit("--epsilon", 1, share=0.7, pairs="\ufeffant\tbee\r\n")  # as editors on Windows write it
@@ -76,6 +83,10 @@ class TestDistance:
         ("ant\tbee\t1\ncat\tdog\n", "pairs.txt: line 2 has 2 columns; allowed: two texts"),
         ("a\tb\tc\td\n", "pairs.txt: line 1 has 4 columns"),
         ("a\tb\tfar\n", "pairs.txt: line 1: the distance 'far' is not allowed: a number from 0, not infinite"),
+        (
+            "a\tb\t1\nc\td\t1\na\tb\t2\n",
+            "line 3: the distance 2 is not allowed: this pair has the distance 1 in an earlier line",
+        ),
         ("a\tb\tinf\n", "line 1: the distance 'inf' is not allowed"),
         (b"\xff\tb\n", "pairs.txt: not UTF-8"),
         ("ant\tant\n", "inputs: pair 0 is twice 'ant'; allowed: two inputs that differ"),
@@ -105,6 +116,23 @@ def test_wrong_programs_and_options_are_refused(audit, options, code, message):
     status, out, err = audit("--epsilon", 1, *options, code=code)
     assert (status, out) == (2, "")
     assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_delta_above_zero_names_its_assumption(audit):
+    sentence = "with delta above 0 the bound assumes that releases are independent of each other"
+    for delta in (0, 1e-6):
+        code, out, _ = audit("--epsilon", 1.11, "--delta", delta, budget=1000)
+        assert code == 0
+        assert (sentence in out) == (delta > 0)
+
+
+def test_white_space_is_no_distance_of_words(audit):
+    code, _, err = audit("--epsilon", 1, "--distance", "words", pairs="ant bee\tant  bee\n")
+    assert code == 2
+    assert (
+        "inputs: pair 0, 'ant bee' and 'ant  bee', differs in white space alone; allowed with distance='words'" in err
+    )
     assert err.count("\n") == 1
 
 

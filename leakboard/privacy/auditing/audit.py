@@ -20,7 +20,7 @@ independent rows. The trade-off curve always assumes independent rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -54,14 +54,13 @@ CALLS_ERROR = 0.2
 class AuditResult(Finding):
     """The result of an audit: the bound, and the trade-off curve."""
 
-    confidence: float
+    confidence: float = field(kw_only=True)
     """Probability that the bound on epsilon holds."""
-    trade_off: TradeOff | None = None
-    """Trade-off curve, with mu and Renyi divergences; None if calls refuted the claim and single rows did not, or if
-    the curve is of a pair at another distance than the bound.
+    trade_off: TradeOff | None = field(default=None, kw_only=True)
+    """Trade-off curve, with mu and Renyi divergences. It assumes independent rows.
 
-    The curve and the bound on epsilon each hold with ``confidence``; that both hold is less certain. The curve assumes
-    independent rows.
+    None if calls refuted the claim and single rows did not, or if its pair has another distance than the bound's.
+    The curve and the bound on epsilon each hold with ``confidence``. That both hold is less certain.
     """
 
 
@@ -179,4 +178,5 @@ def _bound_of_event(choice: Choice, scores: tuple[Array, Array], delta: float, e
         second_rate=counts[1] / max(1, rows[1]),
         draws=sum(rows) // 2,
         distance=event.pair.distance,
+        rows=rows,
     )

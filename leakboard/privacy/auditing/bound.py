@@ -45,6 +45,8 @@ class Finding:
     """Approximate number of tested releases (or calls) of each input."""
     distance: float
     """Distance of the pair (`leakboard.privacy.auditing.events.Pair`)."""
+    rows: tuple[int, int] | None = None
+    """Number of tested releases of either input; None for calls and for the first rows."""
 
 
 def bound_from_counts(
