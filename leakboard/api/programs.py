@@ -38,7 +38,7 @@ class Program:
         Args:
             command: program and arguments, split as a shell splits them.
             timeout: seconds in which it must answer a batch.
-            progress: is told the number of lines answered so far.
+            progress: called with the number of lines answered so far.
 
         Raises:
             RequestError: the command is empty or cannot be started.

@@ -24,7 +24,7 @@ Release = Callable[[Array, np.random.Generator], Array]
 TRIED = 64
 """Rows of the releases that try the function."""
 NOT_FINITE = 1e30
-"""Size of the number that stands for NaN and infinity in releases."""
+"""Size of the number that replaces NaN and infinity in releases."""
 
 
 def vector_pairs(

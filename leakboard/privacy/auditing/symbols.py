@@ -20,7 +20,7 @@ MAX_OUTPUTS = 4_096
 """Number of the most frequent outputs, and of the most frequent parts, whose frequencies are learned."""
 MAX_SINGLE_PARTS = 6
 """Number of parts with an event of their own: those whose frequencies differ most, in standard errors."""
-SHOWN, SHOWN_LETTERS = 3, 60
+MAX_NAMED_OUTPUTS, MAX_LETTERS = 3, 60
 """Number of outputs that the description of an event names, and number of letters of each."""
 
 
@@ -139,8 +139,8 @@ def _rank(ratios: Mapping[Hashable, float]) -> DescribedScore:
         inside = threshold.holds(np.array([ranks[output] for output in ordered[::-1]], np.float64))
         is_other = bool(threshold.holds(np.zeros(1))[0])
         named = [output for output, holds in zip(ordered[::-1], inside, strict=True) if holds != is_other]
-        shown = " or ".join(map(shortened, named[:SHOWN]))
-        more = f" or one of {len(named) - SHOWN} more" if len(named) > SHOWN else ""
+        shown = " or ".join(map(shortened, named[:MAX_NAMED_OUTPUTS]))
+        more = f" or one of {len(named) - MAX_NAMED_OUTPUTS} more" if len(named) > MAX_NAMED_OUTPUTS else ""
         return f"the output is {'not ' if is_other else ''}{shown or 'another one'}{more}"
 
     return DescribedScore(_each(lambda output: ranks.get(output, 0)), describe)
@@ -184,6 +184,6 @@ def _hashable(value: Any) -> Hashable:
 
 
 def shortened(value: object) -> str:
-    """Return a Python literal, cut after `SHOWN_LETTERS` letters; members of a set are sorted."""
+    """Return a Python literal, cut after `MAX_LETTERS` letters; members of a set are sorted."""
     text = f"{{{', '.join(sorted(map(repr, value)))}}}" if isinstance(value, frozenset) else repr(value)
-    return text if len(text) <= SHOWN_LETTERS else f"{text[: SHOWN_LETTERS - 1]}…"
+    return text if len(text) <= MAX_LETTERS else f"{text[: MAX_LETTERS - 1]}…"

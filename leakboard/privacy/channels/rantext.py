@@ -35,7 +35,7 @@ CELLS = 20
 LARGEST_TERM = 40.0
 """Longest noise on a coordinate, in scales: longer noise has the probability e^-40."""
 RESOLVED = 1e-15
-"""Least probability of a cell that is told from rounding."""
+"""Least probability of a cell; smaller ones may be rounding errors."""
 RADII = 200
 """Radii to which the law is rounded."""
 
