@@ -75,8 +75,8 @@ class ExactAudit:
     @property
     def witness(self) -> Witness:
         """The pair that uses the largest share of the claim."""
-        is_checked = self.check.worst is not None and self.check.used >= self._used_by_claimed
-        return self.check.worst if is_checked and self.check.worst else self.claimed
+        checked = self.check.worst
+        return checked if checked is not None and self.check.used >= self._used_by_claimed else self.claimed
 
     @property
     def _used_by_claimed(self) -> float:

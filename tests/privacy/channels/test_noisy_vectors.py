@@ -152,8 +152,12 @@ def test_rays_in_a_plane_are_too_few_to_refute_a_theorem():
     audit = audit_channel(fitted(MultivariateLaplace(epsilon=1.0), close), rng())
     assert audit.used > 1.1
     assert audit.verdict == "holds"  # proved
-    assert audit.precision == "approximate"
-    assert fitted(MultivariateLaplace(epsilon=1.0)).precision == "exact"
+
+
+@every
+def test_a_matrix_is_exact_on_a_line_alone(recipe):
+    assert fitted(recipe).precision == "exact"
+    assert fitted(recipe, PLANE).precision == "approximate"
 
 
 def test_defaults_are_those_of_the_packages():
