@@ -47,7 +47,7 @@ def calibrate(
 
     Each step reads the matrix once. The first options assume that the true epsilon is proportional to the option. Once
     an option with a larger and one with a smaller true epsilon are known, or after `GUESSES` steps, the interval is
-    halved on the logarithmic scale.
+    halved on the logarithmic scale. The true epsilon is as exact as the matrix (`FittedChannel.precision`).
 
     Args:
         recipe: a `Channel` with the option ``epsilon``, in which the true epsilon increases.
