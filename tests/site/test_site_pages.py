@@ -195,7 +195,7 @@ def test_a_page_shows_the_whole_board_without_scripts(made):
     text = page("board", **board_page(made), root="", alone=False, version="0")
     assert text.count("<caption>") == 2
     assert 'class="picker" hidden' in text
-    assert text.count('scope="col"') == 10
+    assert text.count('scope="col"') == 12
     assert text.count('<details class="more">') == text.count("<th scope=row")
 
 
