@@ -111,7 +111,7 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
 
 
 def _attempts(row: Row, attacks: Sequence[Row]) -> Row:
-    """Return how many attacks saw as many publications of a text, and what is left if an attack sees more of them.
+    """Return how many attacks saw as many publications of a text, and what is left if seeing more of them helps.
 
     Args:
         row: of the strongest attack on a victim.
@@ -120,9 +120,9 @@ def _attempts(row: Row, attacks: Sequence[Row]) -> Row:
     seen = row.get("observations") or 1
     more = [a for a in attacks if (a.get("observations") or 1) > seen and a.get("empirical_privacy") is not None]
     tried = {"attacks": len([a for a in attacks if (a.get("observations") or 1) == seen])}
-    if not more:
+    worst = min(more, key=lambda a: float(a["empirical_privacy"]), default=None)
+    if worst is None or worst["empirical_privacy"] >= row["empirical_privacy"]:
         return {**tried, "repeated": ""}
-    worst = min(more, key=lambda a: float(a["empirical_privacy"]))
     left = f"{worst['empirical_privacy']:.2f} if a text is published {worst['observations']:.0f} times"
     return {**tried, "repeated": left}
 

@@ -66,6 +66,14 @@ class TestFront:
         row = next(row for row in views(made)[0].rows if "dpnr" in row["victim_options"])
         assert (row["attacks"], row["repeated"]) == (1, "0.16 if a text is published 16 times")
 
+    def test_more_publications_that_help_no_attack_are_not_told(self, board):
+        victim = f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)"
+        often = on_ag(victim, attack="sixteen", accuracy=0.79, privacy=0.35)
+        often = dataclasses.replace(often, claim={**CLAIM, "observations": 16})
+        made = board("one", on_ag(LAST_LAYER, accuracy=0.8), on_ag(victim, accuracy=0.79, privacy=0.3), often)
+        row = next(row for row in views(made)[0].rows if "dpnr" in row["victim_options"])
+        assert row["repeated"] == ""
+
     def test_without_its_dataset_there_is_no_figure(self, board):
         assert front.figure([board("b", record("a"), record("c"))]) is None
 
