@@ -101,9 +101,9 @@ class FittedChannel:
 class Channel(Plugin):
     """A recipe for a channel."""
 
+    @abstractmethod
     def fit(self, space: WordSpace, rng: Generator) -> FittedChannel:
         """Return the mechanism over a vocabulary; ``rng`` draws what the mechanism draws once, such as clusters."""
-        raise NotImplementedError
 
 
 def log_softmax(scores: Numbers) -> Numbers:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
@@ -60,7 +61,7 @@ class FittedOneDiffractor(FittedChannel):
     order: Integers
     """Words by place, int64 (V,)."""
 
-    @property
+    @cached_property
     def places(self) -> Integers:
         """Place of each word, int64 (V,)."""
         return np.argsort(self.order)
