@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 from leakboard.board.schema import Row
 from leakboard.site.sources import Paper, source_of
-from leakboard.site.views import View
+from leakboard.site.views import VERDICTS, View
 from leakboard.suite.labels import without
 from leakboard.suite.names import natural
-
-WORST_FIRST = ("violated", "unproven", "holds", "holds, not audited")
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ def _mechanism(name: str, views: Sequence[View]) -> Mechanism:
 
 def _cell(rows: Sequence[Row], view: int) -> MatrixCell:
     verdicts = Counter(row["verdict"] for row in rows if row["verdict"])
-    worst = next((verdict for verdict in WORST_FIRST if verdicts[verdict]), "")
+    worst = next((verdict for verdict in VERDICTS if verdicts[verdict]), "")
     return MatrixCell(worst, verdicts[worst], sum(verdicts.values()), view)
 
 
