@@ -53,17 +53,16 @@ def audit(
     if distance not in (None, "words"):
         raise RequestError(f"--distance {distance}: allowed: words, or a third column of {inputs}")
 
-    def given_distance(first: str, second: str) -> float:
+    def given(first: str, second: str) -> float:
         return distances[first, second]
 
-    given_distance.__name__ = "given"
     with _Progress() as progress, Program(command, timeout, progress.report) as program:
         result = audit_function(
             program.release,
             epsilon,
             delta=delta,
             inputs=pairs,
-            distance=given_distance if distances else "words" if distance else None,
+            distance=given if distances else "words" if distance else None,
             budget=budget,
             confidence=confidence,
             seed=seed,

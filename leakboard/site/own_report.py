@@ -89,8 +89,9 @@ def _facts(board: Board, day: str) -> list[tuple[str, str]]:
     secrets = dict.fromkeys(secret for row in board.rows for secret in row["secrets"].split("; "))
     accuracy, constant = decimals(first.get("task_accuracy"), 2), decimals(first.get("task_majority"), 2)
     several = len({row["victim"] for row in board.rows}) > 1
+    on = date.fromisoformat(day)
     return [
-        ("day", f"{date.fromisoformat(day):%-d %B %Y}"),
+        ("day", f"{on.day} {on:%B %Y}"),
         ("texts attacked", f"{max(sizes):,}" if (sizes := [row["test_size"] for row in board.rows]) else ""),
         ("texts that attackers knew", f"{max(known):,.0f}, with vectors and secrets" if known else ""),
         ("secrets", ", ".join(secrets)),
