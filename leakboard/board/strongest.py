@@ -101,8 +101,8 @@ def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None) 
     """
     chosen = []
     for group in _together(rows, COMPETE_WITHIN):
-        fewest = min(_observations(row) for row in group)
-        seeing = [row for row in group if _observations(row) == fewest]
+        fewest = min(observations(row) for row in group)
+        seeing = [row for row in group if observations(row) == fewest]
         chosen.append(strongest(seeing, score))
     return chosen
 
@@ -114,7 +114,8 @@ def _together(rows: Sequence[Row], names: Sequence[str]) -> list[list[Row]]:
     return list(groups.values())
 
 
-def _observations(row: Row) -> int:
+def observations(row: Row) -> int:
+    """Return how many publications of each text an attack saw."""
     return int(_known(row, "observations") or 1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leakboard.board.schema import Row
+from leakboard.board.strongest import observations
 from leakboard.site.content import Board
 from leakboard.threats.threat import threat_named
 
@@ -26,8 +27,8 @@ def needs(row: Row, seconds: float | None) -> str:
         parts.append("texts not counted")
     if row.get("queries") == 0:
         parts.append("no queries")
-    if (observations := row.get("observations") or 1) > 1:
-        parts.append(f"{observations:.0f} publications of each text")
+    if (many := observations(row)) > 1:
+        parts.append(f"{many} publications of each text")
     if seconds is not None:
         parts.append(duration(seconds))
     return ", ".join(parts)
@@ -43,7 +44,7 @@ def needs_of(rows: Sequence[Row]) -> list[tuple[str, str]]:
     for name, title in (("known_pairs", "known texts"), ("own_texts", "texts of its own"), ("queries", "queries")):
         known = [row[name] for row in rows if row.get(name) is not None]
         facts.append((title, _range([f"{value:,.0f}" for value in (min(known), max(known))]) if known else ""))
-    many = max(int(row.get("observations") or 1) for row in rows)
+    many = max(map(observations, rows))
     facts.append(("publications of each text", str(many) if many > 1 else ""))
     taken = [row["seconds"] for row in rows if row["seconds"] is not None]
     facts.append(("time, one seed", _range([duration(value) for value in (min(taken), max(taken))]) if taken else ""))

@@ -9,7 +9,7 @@ from typing import Any
 from leakboard.board.figures import finite, pareto_front
 from leakboard.board.means import PARTS, interval, mean
 from leakboard.board.schema import Row, columns, mean_columns, metric_title
-from leakboard.board.strongest import headlines
+from leakboard.board.strongest import headlines, observations
 from leakboard.metrics.entries import METRICS
 from leakboard.pipeline.records import Record
 from leakboard.site.content import Board, slug
@@ -117,13 +117,13 @@ def _attempts(row: Row, attacks: Sequence[Row]) -> Row:
         row: of the strongest attack on a victim.
         attacks: the rows of all attacks on it.
     """
-    seen = row.get("observations") or 1
-    more = [a for a in attacks if (a.get("observations") or 1) > seen and a.get("empirical_privacy") is not None]
-    tried = {"attacks": len([a for a in attacks if (a.get("observations") or 1) == seen])}
+    seen = observations(row)
+    more = [a for a in attacks if observations(a) > seen and a.get("empirical_privacy") is not None]
+    tried = {"attacks": len([a for a in attacks if observations(a) == seen])}
     worst = min(more, key=lambda a: float(a["empirical_privacy"]), default=None)
     if worst is None or worst["empirical_privacy"] >= row["empirical_privacy"]:
         return {**tried, "repeated": ""}
-    left = f"{worst['empirical_privacy']:.2f} if a text is published {worst['observations']:.0f} times"
+    left = f"{worst['empirical_privacy']:.2f} if a text is published {observations(worst)} times"
     return {**tried, "repeated": left}
 
 
