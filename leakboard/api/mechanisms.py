@@ -156,10 +156,11 @@ def audit(
         delta: claimed for one release. Above 0 the bound of single rows takes the rows of a call to be
             independent of each other: noise that they share can raise false alarms. At 0 it does not.
         dimension: width d of the vectors; None with ``inputs``.
-        inputs: of a mechanism whose outputs are words, texts, sets or other hashable objects: a list of pairs of
-            neighbours by the claim, or a list of inputs, of which any two are neighbours. Then ``release`` maps a list
-            of inputs and a NumPy generator to a list with an output for each input. Events are about the frequencies
-            of outputs and of their parts: words of a text, members of a set or tuple. None with ``dimension``.
+        inputs: of a mechanism whose outputs are words, texts, sets or other hashable objects. A list of pairs of
+            neighbours by the claim; or a list of inputs, and all of them are neighbours of each other. Then ``release``
+            maps a list of inputs and a NumPy generator to a list with an output for each input. Events are about the
+            frequencies of outputs and of their parts: words of a text, members of a set or tuple. None with
+            ``dimension``.
         distance: of two inputs, if the claim is metric privacy: P(E | x) <= exp(epsilon d(x, x')) P(E | x') + delta for
             any x and x'. ``euclidean``, ``l1``, ``angular`` (radians), ``words`` (in how many words two texts differ),
             or a function of two inputs. Vectors are tried at several distances; for ``angular`` they have length 1.

@@ -55,7 +55,7 @@ def option_curves(families: Families, option: str, axis: str, styles: dict[str, 
         families: the lines.
         option: title of the horizontal axis.
         axis: title of the vertical axis.
-        styles: number of the style of each name, so that several charts draw one name alike; new names are added.
+        styles: style number by name. New names are added, so that the next chart draws the same names alike.
     """
     import plotly.graph_objects as go
 

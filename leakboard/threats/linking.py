@@ -66,7 +66,7 @@ class LinkingThreat(Threat["LinkingAttack"]):
     """Linking."""
 
     name: ClassVar = "linking"
-    sees: ClassVar = "the stored vectors, and candidate texts of which some are stored"
+    sees: ClassVar = "the stored vectors, and candidate texts; some of these are stored"
     title: ClassVar = "linking: which text is this vector?"
     headline: ClassVar = HEADLINE
     headline_title: ClassVar = "linked at 1 % false links"

@@ -50,7 +50,7 @@ class MembershipThreat(Threat["MembershipAttack"]):
     """Membership inference."""
 
     name: ClassVar = "membership"
-    sees: ClassVar = "the published table of word vectors, and candidates of which half were in the training data"
+    sees: ClassVar = "the published table of word vectors, and candidates; half of these were in the training data"
     title: ClassVar = "membership: was this in the training data?"
     headline: ClassVar = "auc"
     headline_title: ClassVar = "area under the curve"

@@ -76,7 +76,7 @@ class PresenceThreat(Threat["PresenceAttack"]):
     """Presence in a store."""
 
     name: ClassVar = "presence"
-    sees: ClassVar = "a vector store, or a search in it, and candidate texts of which half are stored"
+    sees: ClassVar = "a vector store, or a search in it, and candidate texts; half of these are stored"
     title: ClassVar = "presence: is this text in the store?"
     headline: ClassVar = "auc"
     headline_title: ClassVar = "area under the curve"

@@ -30,7 +30,7 @@ def audit(tmp_path, command_line):
 
 
 class TestBothSides:
-    """Two words, of which a share of a half is kept, come out as they are with 3/4: epsilon is ln 3."""
+    """Half of the draws keep the word, half take one of two words: it stays with 3/4, so epsilon is ln 3."""
 
     def test_a_claim_that_holds(self, audit):
         code, out, _ = audit("--epsilon", 1.11)

@@ -178,7 +178,7 @@ def test_an_audit_is_drawn_below_a_refuted_claim():
 
 @pytest.mark.parametrize(("distances", "limit"), [((), ["1.5"]), ((2.0,), ["3"]), ((2.0, 3.0), [])])
 def test_a_claim_for_each_unit_of_a_distance_is_drawn_at_the_distance_of_the_audit(distances, limit):
-    """Audits at several distances have several limits, of which none is drawn."""
+    """Audits at several distances have several limits. None is drawn."""
     counts = {"true_positives": 90, "false_positives": 5, "audit_delta": 0}
     audits = [
         record(
