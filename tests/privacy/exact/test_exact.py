@@ -323,8 +323,8 @@ class TestCalibration:
         assert 4.995 <= slow(calibrate(SanText(epsilon=1.0), SPACE, 5.0)) <= 5
         assert len(asked) < 20
 
-    def test_tem_never_exceeds_the_logarithm_of_its_threshold(self):
-        """exp(epsilon gamma / 2) = (1 - beta) (V - 1) / beta at any epsilon."""
+    def test_tem_does_not_reach_every_true_epsilon(self):
+        """Its weights differ by at most (1 - beta) (V - 1) / beta. At a large epsilon all sums of weights are equal."""
         with pytest.raises(RequestError) as caught:
             calibrate(TEM(epsilon=1.0), SPACE, 40.0)
         reached = "at most 11.14 at the option epsilon=1e+06"
