@@ -44,10 +44,11 @@ def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
         if (share := shares.get(check))
     ]
     warnings += [
-        f"{names.name('dataset', dataset)}: {dropped:.0f} of {shares['source_rows']:.0f} rows were left out, "
+        f"{names.name('dataset', dataset)}: {dropped:.0f} of {source:.0f} rows were left out, "
         "since they lack a value or are unreadable"
         for dataset, shares in checks.items()
-        if (dropped := shares.get("dropped_rows"))
+        # a dataset that drops rows by its paper's rule does not count the rows of its source
+        if (dropped := shares.get("dropped_rows")) and (source := shares.get("source_rows"))
     ]
     guessing = [r for r in records if r.status == "ok" and not threat_named(r.threat).bounds_epsilon]
     sizes = {r.dataset: r.test_size for r in guessing if threat_named(r.threat).needs == "documents" and r.test_size}

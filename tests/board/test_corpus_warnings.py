@@ -1,0 +1,24 @@
+"""Test the warnings of rows that a dataset left out."""
+
+import pytest
+
+from leakboard.board.summary import corpus_warnings
+from leakboard.pipeline.records import Record
+from leakboard.suite.names import Names
+
+
+@pytest.mark.parametrize(
+    ("checks", "warnings"),
+    [
+        (
+            {"dropped_rows": 7, "source_rows": 100},
+            ["rows: 7 of 100 rows were left out, since they lack a value or are unreadable"],
+        ),
+        ({"dropped_rows": 0, "source_rows": 100}, []),
+        ({"dropped_rows": 7}, []),  # trustpilot: its paper's rule drops them
+        ({"test_copies": 0.25}, ["rows: 25.0 % of the test texts occur verbatim in train"]),
+    ],
+)
+def test_rows_left_out_are_told_where_the_dataset_counts_its_source(checks, warnings):
+    record = Record("rows", "v", "a", 0, "ok", metrics=[], threat="attributes", checks=checks)
+    assert corpus_warnings([record], Names()) == warnings
