@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 TEST_SHARE = 0.2
 """Share of the rows that attacks are scored on."""
-MARK = ".evaluate.txt"
-"""File of a folder whose other files evaluations may overwrite."""
 ID = "id"
 """Column of ids, if none is named."""
 ENCODED = "encoded"
@@ -250,16 +248,17 @@ def _reserved(folder: Path, vectors: Sequence[str] = ()) -> Iterator[None]:
     """
     from leakboard.execution.reservations import Reservation, ReservedError
     from leakboard.store import write_file
+    from leakboard.suite.suites import KEPT
 
     names = ("suite.yaml", "suite", *(("table.parquet", *(f"{name}.npy" for name in vectors)) if vectors else ()))
-    foreign = [name for name in names if (folder / name).exists() and not (folder / MARK).is_file()]
+    foreign = [name for name in names if (folder / name).exists() and not (folder / KEPT).is_file()]
     if foreign:
         allowed = "a folder without it, or one that `evaluate` made"
         raise RequestError(f"{folder / foreign[0]}: no evaluation wrote this file; allowed: {allowed}")
     reservation = Reservation(folder / ".evaluate", uuid.uuid4().hex)
     try:
         with reservation.held():
-            write_file(folder / MARK, "Files of `leakboard evaluate` in this folder are overwritten by the next one.\n")
+            write_file(folder / KEPT, "Files of `leakboard evaluate` in this folder are overwritten by the next one.\n")
             yield
     except ReservedError:
         allowed = "one evaluation at a time; give the other one another folder"

@@ -32,10 +32,11 @@ def read_seeds(text: str | None) -> list[int] | None:
 
 def out_folder(out: Path | None, suite: str) -> Path:
     """Return the folder of a run: as given, else the folder in which `evaluate` kept the suite, else ``runs``."""
-    from leakboard.api.own_vectors import MARK
+    from leakboard.suite.suites import KEPT
 
-    home = Path(suite).parent
-    return out or (home if (home / MARK).is_file() else Path("runs"))
+    path = Path(suite)
+    home = path if path.is_dir() else path.parent
+    return out or (home if (home / KEPT).is_file() else Path("runs"))
 
 
 def require_folder(out: Path) -> None:

@@ -29,6 +29,8 @@ from leakboard.suite.yaml_files import read_yaml
 
 MAX_CELLS = 50_000
 FOLDER_NAME = re.compile(r"\w[\w .-]*")
+KEPT = ".evaluate.txt"
+"""File of a folder in which an evaluation keeps its suite, called ``suite``. The next evaluation may overwrite it."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,8 @@ def _built(file: SuiteFile, path: Path, checksum: str, registry: Registry) -> Su
     _refuse_twice(sources, f"{path}: datasets")
     _refuse_seeds_twice(file.seeds, f"{path}: seeds")
     absolute = path.resolve()
-    name = absolute.parent.name if absolute.name == "suite.yaml" else absolute.stem
+    of_board = absolute.name == "suite.yaml" and not (absolute.parent / KEPT).is_file()
+    name = absolute.parent.name if of_board else absolute.stem
     if not FOLDER_NAME.fullmatch(name):
         raise RequestError(
             f"{path}: {name!r} cannot be a suite's name, which names a folder: allowed are letters, digits, "
