@@ -14,7 +14,7 @@ from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import summarise
 from leakboard.board.table_layouts import TABLES
 from leakboard.site import charts
-from leakboard.site.choices import LOSS, keeps_most
+from leakboard.site.choices import LOSS, eligible, keeps_most
 from leakboard.site.content import Board, slug
 from leakboard.site.matrix import matrix
 from leakboard.site.needs import attack_seconds, needs
@@ -99,7 +99,7 @@ def _dated(commit: str) -> str:
 def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
     sections, anchored = [], set()
     for number, view in enumerate(views(board), start=1):
-        rows = []
+        rows, candidates = [], {row["slug"] for row in eligible(view)}
         for row in view.rows:
             anchor = f"victim-{row['slug']}"
             rows.append(
@@ -112,7 +112,7 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
                     "row_id": anchor if anchor not in anchored else f"{anchor}-{number}",
                     "victim_href": links["victim"].format(row["slug"]),
                     "attack_href": links["attack"].format(row["attack_slug"]),
-                    "data": _numbers(row),
+                    "data": _numbers(row, row["slug"] in candidates),
                 }
             )
             anchored.add(anchor)
@@ -134,9 +134,9 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
     return sections
 
 
-def _numbers(row: Row) -> dict[str, Any]:
-    """Return the values of a ranked row that the page's script needs to find the victim that keeps most privacy."""
-    if "rank" not in row:
+def _numbers(row: Row, is_candidate: bool) -> dict[str, Any]:
+    """Return the values of a row that the page's script needs to find the victim that keeps most privacy."""
+    if not is_candidate:
         return {"slug": row["slug"]}
     names = {
         "accuracy": "task_accuracy",

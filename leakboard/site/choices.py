@@ -25,12 +25,20 @@ class Choice:
     """Whether no allowed victim keeps measurably more than the encoder without a defence."""
 
 
+def eligible(view: View) -> list[Row]:
+    """Return the victims that may be chosen.
+
+    Victims that are useless for the task may not, nor those that did not meet the strongest attack on the reference: an
+    attack that was not tried proves nothing.
+    """
+    strongest = view.reference["attack_options"] if view.reference else None
+    return [row for row in useful(view.rows) if finite(row["task_accuracy"]) and strongest in row["met"]]
+
+
 def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
     """Return the victim that keeps most privacy and loses at most ``loss`` points of accuracy.
 
     None if a table has no such victim, or only one victim to choose from.
-
-    A victim that is useless for the task is never chosen, whatever loss is allowed.
 
     Args:
         view: the table.
@@ -39,8 +47,7 @@ def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
     if view.reference is None or not view.is_scored or len(view.rows) < 2:
         return None
     least = view.reference["task_accuracy"] - loss / 100 - 1e-9
-    known = [row for row in useful(view.rows) if finite(row["task_accuracy"])]
-    allowed = [row for row in known if row["task_accuracy"] >= least]
+    allowed = [row for row in eligible(view) if row["task_accuracy"] >= least]
     if not allowed:
         return None
     best = max(allowed, key=lambda row: row["empirical_privacy"])

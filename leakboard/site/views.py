@@ -111,7 +111,9 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
 
 
 def _attempts(row: Row, attacks: Sequence[Row]) -> Row:
-    """Return how many attacks saw as many publications of a text, and what is left if seeing more of them helps.
+    """Return which attacks a victim met, and what is left if seeing more publications of a text helps.
+
+    ``attacks`` is how many of them saw as many publications as the strongest.
 
     Args:
         row: of the strongest attack on a victim.
@@ -119,7 +121,8 @@ def _attempts(row: Row, attacks: Sequence[Row]) -> Row:
     """
     seen = observations(row)
     more = [a for a in attacks if observations(a) > seen and a.get("empirical_privacy") is not None]
-    tried = {"attacks": len([a for a in attacks if observations(a) == seen])}
+    met = {attack["attack_options"] for attack in attacks}
+    tried = {"attacks": len([a for a in attacks if observations(a) == seen]), "met": met}
     worst = min(more, key=lambda a: float(a["empirical_privacy"]), default=None)
     if worst is None or worst["empirical_privacy"] >= row["empirical_privacy"]:
         return {**tried, "repeated": ""}

@@ -173,6 +173,13 @@ class TestChoice:
         choice = keeps_most(view(*records, record("costly", accuracy=0.7, privacy=0.5)), loss)
         assert (choice.best["victim"], [tie["victim"] for tie in choice.ties]) == (best, ties)
 
+    def test_a_victim_that_did_not_meet_the_strongest_attack_is_not_chosen(self, view):
+        met = [record("net", "strong", accuracy=0.81, privacy=0.1), record("defence", "strong", privacy=0.2)]
+        weak = [record(name, "weak", privacy=0.5) for name in ("net", "defence", "lucky")]
+        made = view(*met, *weak)
+        assert keeps_most(made).best["victim"] == "defence"
+        assert made.rows[0]["victim"] == "lucky"
+
     @pytest.mark.parametrize(("privacy", "expected"), [(0.3, False), (0.12, True)])
     def test_a_defence_within_the_interval_of_no_defence_is_no_better(self, view, privacy, expected):
         defended = record("defence(encoder=net)", privacy=privacy)
