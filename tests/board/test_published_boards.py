@@ -10,7 +10,7 @@ from leakboard.suite.plan import Identities, plan
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import find_suite, load_suite, suite_names
 
-COMPUTED_AGAIN = {"ag", "defences", "demo", "dp_word_vectors", "mechanisms", "training_steps", "word_recovery"}
+COMPUTED_AGAIN = {"ag", "defences", "demo", "dpnr", "dp_word_vectors", "mechanisms", "training_steps", "word_recovery"}
 """Boards that were computed with the present revisions."""
 COLUMNS = {
     "leaderboard.csv": "dataset victim attack secrets seeds test_size task_accuracy task_majority attack_metric "
