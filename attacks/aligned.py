@@ -24,6 +24,7 @@ from leakboard.attacks._alignment.known_encoder import KnownEncoder, own_store
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.entity_presence import EntityPresence
+from leakboard.attacks.nearest_text import NearestText
 from leakboard.interfaces import Attack, FittedVictim, Floats, Integers, SecretKind
 from leakboard.suite.options import ALWAYS_NAMED, attack, part
 from leakboard.threats.secrets import KnownTexts
@@ -34,6 +35,7 @@ INNER: Mapping[str, type[Attack]] = {
     "attribute_inference": AttributeInference,
     "entity_presence": EntityPresence,
     "bag_of_words": BagOfWords,
+    "nearest_text": NearestText,
 }
 
 
@@ -48,7 +50,7 @@ class _ThreatOfInner:
 @attack(revision=2)
 class Aligned(StoreThief):
     inner: Annotated[part(INNER), ALWAYS_NAMED] = Field(default=AttributeInference())  # type: ignore[valid-type]
-    """The attack: attribute_inference, entity_presence or bag_of_words, with its options."""
+    """The attack: attribute_inference, entity_presence, bag_of_words or nearest_text, with its options."""
     pairs: Annotated[int, Field(ge=0)] = 0
     """Number of known pairs of a text and its stored vector."""
     alignment: Method = "auto"

@@ -9,6 +9,7 @@ import torch
 from leakboard.attacks._reading.known_words import Vocabulary
 from leakboard.attacks._reading.language_model import END, FIRST_UNIT, PADDING, START, UNKNOWN, LanguageModel
 from leakboard.attacks.bag_of_words import BagOfWords
+from leakboard.attacks.nearest_text import NearestText
 from leakboard.attacks.reconstruction import Reconstruction
 from leakboard.interfaces import Texts
 from leakboard.metrics.text_scores import text_metrics
@@ -97,6 +98,29 @@ class TestBagOfWords:
     def test_a_word_of_one_text_is_left_out_unless_all_words_are(self):
         assert Vocabulary.of([["a"], ["a"], ["b"]], 9).units == ["a"]
         assert Vocabulary.of([["c"], ["b"]], 9).units == ["b", "c"]
+
+
+class TestNearestText:
+    def test_copies_of_known_texts_are_read_exactly(self, scored):
+        """Of 64 sentences, all are among 800 known texts."""
+        assert scored(NearestText(), sentences, bags)["exact_matches"].value == 1
+
+    def test_texts_without_a_copy_share_words_with_the_nearest_alone(self, scored):
+        found = scored(NearestText(), any_words, bags)
+        assert found["exact_matches"].value < 0.1
+        assert found["attack_score"].low > 1 - found["privacy_best_constant"].value
+
+    def test_from_noise_it_reads_a_random_text(self, scored):
+        found = scored(NearestText(), sentences, noise)
+        assert found["exact_matches"].value < 1 / 64 + 4 * np.sqrt(1 / 64 / 200)
+        assert found["attack_score"].low <= 1 - found["privacy_best_constant"].value
+
+    def test_dev_texts_are_known_too(self):
+        vectors = np.eye(3, dtype=np.float32)
+        train, dev = KnownTexts(Texts(["a"]), vectors[:1], {}), KnownTexts(Texts(["b", "c"]), vectors[1:], {})
+        guesses = NearestText().fit(TextsView(train, dev, oracle=None), 0)(5 * vectors[::-1])
+        assert list(guesses.texts) == ["c", "b", "a"]
+        assert guesses.details == "the nearest of 3 known texts; mean cosine 1.000"
 
 
 class TestReconstruction:
