@@ -19,6 +19,7 @@ from leakboard.conformance.values import content
 from leakboard.data.corpora import build_corpus
 from leakboard.interfaces import FittedVictim, PublishedWords, Secret, Victim
 from leakboard.metrics import baselines
+from leakboard.metrics.agreement import agreement_metrics
 from leakboard.metrics.audits import bound_metrics, canary_metrics, curve_metrics, sanity_metric
 from leakboard.metrics.fairness import widest_gaps
 from leakboard.metrics.link_scores import Links, link_metrics
@@ -29,6 +30,7 @@ from leakboard.metrics.regression import regression_metrics
 from leakboard.metrics.retrieval import retrieval_metrics
 from leakboard.metrics.row_match import row_match_metrics
 from leakboard.metrics.secret_scores import dev_metrics, secret_metrics
+from leakboard.metrics.sensitive_words import word_classes
 from leakboard.metrics.task import task_metrics
 from leakboard.metrics.text_scores import text_metrics
 from leakboard.metrics.word_scores import WordGuesses, word_metrics
@@ -86,7 +88,9 @@ def words():
 def texts():
     scored = corpus()
     guessed = [" ".join([*text.split()[2:], "w1"]) for text in scored.texts("test")]
-    return text_metrics(guessed, True, scored)
+    truth, rng = scored.texts("test"), np.random.default_rng(13)
+    agreement = agreement_metrics(guessed, truth, True, None, word_classes(truth, scored.texts("train")), rng)
+    return [*text_metrics(guessed, True, scored), *agreement]
 
 
 def members():

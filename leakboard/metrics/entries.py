@@ -249,6 +249,43 @@ METRICS: Mapping[str, MetricEntry] = {
     "token_f1": MetricEntry("Harmonic mean of token precision and token recall, pooled over texts."),
     "character_accuracy": MetricEntry("Share of the characters that are at the right position."),
     "exact_matches": MetricEntry("Share of the texts whose words are all recovered, in order."),
+    "set_f1": MetricEntry("F1 over the different words of guess and text, pooled over texts.", since="0.2.0"),
+    "multiset_f1": MetricEntry(
+        "F1 over the words of guess and text with their counts, pooled over texts.", since="0.2.0"
+    ),
+    "rouge_l": MetricEntry(
+        "F1 of the longest common subsequence of words, averaged over texts (ROUGE-L).", title="ROUGE-L", since="0.2.0"
+    ),
+    "bleu": MetricEntry("BLEU over words, from 0 to 1, of all texts together.", title="BLEU", since="0.2.0"),
+    "reencoded_cosine": MetricEntry(
+        "Mean cosine between the vectors of guess and text; before the protection, if the encoder is public.",
+        since="0.2.0",
+        values=DIFFERENCES,
+    ),
+    "sensitive_recall": MetricEntry(
+        "Share of the text's words that matter that the attack writes; the variable names their class.", since="0.2.0"
+    ),
+    "sensitive_precision": MetricEntry(
+        "Share of the written words that matter that are in the text; the variable names their class.", since="0.2.0"
+    ),
+    "set_f1_floor": MetricEntry("`set_f1` of the same guesses about other texts.", since="0.2.0", listed="page"),
+    "multiset_f1_floor": MetricEntry(
+        "`multiset_f1` of the same guesses about other texts.", since="0.2.0", listed="page"
+    ),
+    "rouge_l_floor": MetricEntry("`rouge_l` of the same guesses about other texts.", since="0.2.0", listed="page"),
+    "bleu_floor": MetricEntry("`bleu` of the same guesses about other texts.", since="0.2.0", listed="page"),
+    "reencoded_cosine_floor": MetricEntry(
+        "`reencoded_cosine` of the same guesses about other texts.",
+        since="0.2.0",
+        listed="page",
+        values=DIFFERENCES,
+    ),
+    "sensitive_recall_floor": MetricEntry(
+        "`sensitive_recall` of the same guesses about other texts.", since="0.2.0", listed="page"
+    ),
+    "sensitive_precision_floor": MetricEntry(
+        "`sensitive_precision` of the same guesses about other texts.", since="0.2.0", listed="page"
+    ),
     "tpr@fpr=0.001": MetricEntry(
         "Share of members that are found if 0.1 % of the other candidates are taken for members."
     ),

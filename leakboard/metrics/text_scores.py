@@ -38,8 +38,8 @@ def text_metrics(guessed_texts: Sequence[str], ordered: bool, corpus: Corpus) ->
         corpus: has train, for the best constant guess, and test.
     """
     truth, units = corpus.texts("test"), authors(corpus, "test")
-    true, guessed = (_bags(texts, ordered) for texts in (truth, guessed_texts))
-    constant = best_constant_bag(_bags(corpus.texts("train"), ordered))
+    true, guessed = (bags(texts, ordered) for texts in (truth, guessed_texts))
+    constant = best_constant_bag(bags(corpus.texts("train"), ordered))
     precision, recall, f1 = overlap(guessed, true, units)
     by_constant = overlap([constant] * len(true), true, units)[2]
     metrics = [
@@ -91,9 +91,10 @@ def best_constant_bag(train: Sequence[Bag]) -> Bag:
 
 def recovered_texts(guessed: Sequence[str], ordered: bool, texts: Sequence[str]) -> list[RecoveredSentence]:
     """Return these test texts next to the texts that the attacker reads, for people to look at."""
-    shown = zip(texts, guessed, _bags(texts, ordered), _bags(guessed, ordered), strict=False)
+    shown = zip(texts, guessed, bags(texts, ordered), bags(guessed, ordered), strict=False)
     return [RecoveredSentence(text, guess, (a & b).total(), a.total(), None) for text, guess, a, b in shown]
 
 
-def _bags(texts: Sequence[str], counted: bool) -> list[Bag]:
+def bags(texts: Sequence[str], counted: bool) -> list[Bag]:
+    """Return the words of each text, with their counts or once each."""
     return [Counter(words(text) if counted else set(words(text))) for text in texts]

@@ -16,6 +16,9 @@ import numpy as np
 from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Attack, Floats, Texts
+from leakboard.metrics.agreement import agreement_metrics, cosine_metrics
+from leakboard.metrics.measures import Metric, authors
+from leakboard.metrics.sensitive_words import word_classes
 from leakboard.metrics.text_scores import recovered_texts, text_metrics
 from leakboard.metrics.word_scores import SENTENCES
 from leakboard.threats.oracle import Oracle
@@ -72,7 +75,7 @@ class TextsThreat(Threat["TextsAttack"]):
     headline_title: ClassVar = "F1 over words"
     found: ClassVar = "recovers words with an F1 of {score}, {constant} without the vectors"
     needs: ClassVar = "documents"
-    revision: ClassVar = 4
+    revision: ClassVar = 5
 
     def evaluate(self, attack: TextsAttack, side: VictimSide) -> AttackResult:
         """Show the test vectors in random order, and compare the attacker's texts with the true texts.
@@ -97,6 +100,8 @@ class TextsThreat(Threat["TextsAttack"]):
             test_size=len(texts),
             metrics=[
                 *text_metrics(texts, guesses.ordered, side.corpus),
+                *_agreement(side, view, texts, guesses.ordered),
+                *_reencoded(side, Texts(texts)),
                 *oracle.ledger(*pairs_of(view)),
                 *(store.ledger(attacked=len(vectors)) if store else ()),
             ],
@@ -104,6 +109,25 @@ class TextsThreat(Threat["TextsAttack"]):
             sentences=recovered_texts(texts, guesses.ordered, Texts(side.corpus.texts("test")[:SENTENCES])),
             claim=release_claim(side, 1),
         )
+
+
+def _agreement(side: VictimSide, view: TextsView, texts: Sequence[str], ordered: bool) -> list[Metric]:
+    test, rng = side.corpus.texts("test"), side.streams.stream("floor")
+    classes = word_classes([*side.corpus.texts("train"), *test], view.train.texts)
+    return agreement_metrics(texts, test, ordered, authors(side.corpus, "test"), classes, rng)
+
+
+def _reencoded(side: VictimSide, texts: Texts) -> list[Metric]:
+    """Compare the guesses' vectors with those of the test texts: before the protection, if the encoder is public."""
+    victim, test, rng = side.victim, side.corpus.texts("test"), side.streams.stream("re-encoding")
+    if victim.encodes_parts and victim.encoder_reads_texts:
+        guessed, true = (side.fitted().unprotected(of) for of in (texts, test))
+        if guessed is not None and true is not None:
+            return cosine_metrics(guessed, true, rng)
+    if victim.encodes_parts and victim.encodes_texts:
+        return cosine_metrics(side.new_publisher()(texts, rng), observe(side, 1), rng)
+    status = "the victim encodes no other texts"
+    return [Metric(name, None, n=len(texts), status=status) for name in ("reencoded_cosine", "reencoded_cosine_floor")]
 
 
 def _require_known_words(train: Texts, test: Texts) -> None:

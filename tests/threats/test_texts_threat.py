@@ -20,6 +20,8 @@ TEXTS = [f"word{i} text" for i in range(30)]
 
 
 class NeverFitted(Victim):
+    encodes_texts = False
+
     def fit(self, corpus, seed):
         return FittedVictim()
 
@@ -47,9 +49,30 @@ def test_right_texts_are_found_in_any_order(side):
     assert attack.view.train.values == {}
     metrics = values_of(result)
     assert metrics["exact_matches"] == metrics["token_f1"] == metrics["character_accuracy"] == 1
+    assert metrics["set_f1"] == metrics["multiset_f1"] == metrics["rouge_l"] == 1 > 0.6 > metrics["rouge_l_floor"]
+    assert metrics["reencoded_cosine"] is None
     assert metrics["empirical_privacy"] == 0
     assert (result.secrets, result.test_size) == (("text",), 30)
     assert result.sentences[3].text == result.sentences[3].recovered == "word3 text"
+
+
+def test_guesses_are_encoded_again_before_the_protection(side):
+    """The public encoder counts letters; the publications of this victim are all the same."""
+
+    class Counting(FittedVictim):
+        def unprotected(self, texts):
+            return np.array([[text.count(letter) for letter in "word0123456789 tex"] for text in texts], np.float32)
+
+    class Public(NeverFitted):
+        encodes_texts = True
+
+    known = {v.tobytes(): text for v, text in zip(side.published.documents["test"], TEXTS, strict=True)}
+    side = dataclasses.replace(side, victim=Public(), fitted=Counting)
+    attack = answering(TextsAttack, lambda vectors: TextGuesses([known[vector.tobytes()] for vector in vectors]))
+    metrics = values_of(evaluate_attack(attack, side))
+    assert metrics["reencoded_cosine"] == pytest.approx(1)
+    assert metrics["reencoded_cosine_floor"] < 0.99
+    assert metrics["queries"] == metrics["noiseless_queries"] == 0
 
 
 def test_an_attack_that_trusts_the_order_of_the_vectors_is_wrong(side):
