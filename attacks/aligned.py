@@ -25,6 +25,7 @@ from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.attacks.nearest_text import NearestText
+from leakboard.attacks.search import Search
 from leakboard.interfaces import Attack, FittedVictim, Floats, Integers, SecretKind
 from leakboard.suite.options import ALWAYS_NAMED, attack, part
 from leakboard.threats.secrets import KnownTexts
@@ -36,6 +37,7 @@ INNER: Mapping[str, type[Attack]] = {
     "entity_presence": EntityPresence,
     "bag_of_words": BagOfWords,
     "nearest_text": NearestText,
+    "search": Search,
 }
 
 
@@ -50,7 +52,7 @@ class _ThreatOfInner:
 @attack(revision=2)
 class Aligned(StoreThief):
     inner: Annotated[part(INNER), ALWAYS_NAMED] = Field(default=AttributeInference())  # type: ignore[valid-type]
-    """The attack: attribute_inference, entity_presence, bag_of_words or nearest_text, with its options."""
+    """The attack: attribute_inference, entity_presence, bag_of_words, nearest_text or search, with its options."""
     pairs: Annotated[int, Field(ge=0)] = 0
     """Number of known pairs of a text and its stored vector."""
     alignment: Method = "auto"

@@ -136,16 +136,20 @@ class FittedBagOfWords:
 
     def __call__(self, vectors: Floats) -> TextGuesses:
         """Name the words of each text, the likeliest word first."""
-        import torch
-
-        from leakboard.execution.devices import device
-
         texts = []
-        for part in torch.from_numpy(self.scaling(vectors)).split(DEV_TEXTS):
-            with torch.no_grad():
-                scores = self.network(part.to(device())).cpu().numpy() + self.offset
-            for row in scores:
+        for start in range(0, len(vectors), DEV_TEXTS):
+            for row in self.log_odds(vectors[start : start + DEV_TEXTS]) + self.offset:
                 named = np.flatnonzero(row > 0)
                 texts.append(" ".join(self.vocabulary.units[code] for code in named[np.argsort(-row[named])]))
         remark = f"{len(self.vocabulary.units)} words, threshold {1 / (1 + np.exp(self.offset)):.2f} chosen on dev"
         return TextGuesses(texts, ordered=False, details=remark + self.remark)
+
+    def log_odds(self, vectors: Floats) -> Floats:
+        """Return the log-odds that each word of the vocabulary is in a text, float32 (n, words)."""
+        import torch
+
+        from leakboard.execution.devices import device
+
+        with torch.no_grad():
+            odds: Floats = self.network(torch.from_numpy(self.scaling(vectors)).to(device())).cpu().numpy()
+        return odds

@@ -1,0 +1,203 @@
+"""Test the search for texts: what a vector shows is found exactly, and what it does not show is not."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from leakboard.attacks._reading.asking import questions
+from leakboard.attacks._reading.climbing import Climbing, Found
+from leakboard.attacks._reading.edits import Edits
+from leakboard.attacks._reading.first_texts import first_texts
+from leakboard.attacks._reading.word_sums import WordSums
+from leakboard.attacks.bag_of_words import BagOfWords
+from leakboard.attacks.search import Search
+from leakboard.errors import NotApplicable
+from leakboard.interfaces import Texts
+from leakboard.metrics.text_scores import text_metrics
+from leakboard.models.trigrams import Trigrams
+from leakboard.threats.secrets import KnownTexts
+from leakboard.threats.texts import TextsView
+
+WORDS = [f"w{i}" for i in range(10)]
+LONGEST = 6
+BAG = BagOfWords(epochs=38, learning_rate=0.02, batch_size=64)
+
+
+def any_words(rng):
+    return " ".join(rng.choice(WORDS, rng.integers(3, LONGEST)))
+
+
+def positions(texts):
+    """Return the word of each position, one-hot, float32 (n, 60)."""
+    found = np.zeros((len(texts), LONGEST + 4, len(WORDS)), np.float32)
+    for row, text in zip(found, texts, strict=True):
+        for place, word in enumerate(text.split()[: LONGEST + 4]):
+            row[place, WORDS.index(word)] = 1
+    return found.reshape(len(texts), -1)
+
+
+def hashed(texts):
+    """Return random vectors that depend on the whole text alone."""
+    seeds = [int.from_bytes(text.encode(), "big") for text in texts]
+    return np.stack([np.random.default_rng(seed).normal(size=60) for seed in seeds]).astype(np.float32)
+
+
+class FakeOracle:
+    """Encodes by a function, before and after a protection."""
+
+    def __init__(self, encode, protect=lambda vectors: vectors, public=True):
+        self.plain, self.protect, self.public, self.asked = encode, protect, public, 0
+
+    def unprotected(self, texts):
+        if not self.public:
+            raise NotApplicable("the victim has no public encoder that the attacker could know")
+        return self.plain(texts)
+
+    def encode(self, texts):
+        self.asked += len(texts)
+        return self.protect(self.plain(texts))
+
+
+class Refusing:
+    def unprotected(self, texts):
+        raise NotApplicable("the victim cannot encode new texts")
+
+    encode = unprotected
+
+
+def view_of(encode, oracle, sizes=(400, 100), **knowledge):
+    rng = np.random.default_rng(0)
+    texts = [Texts([any_words(rng) for _ in range(size)]) for size in sizes]
+    train, dev = (KnownTexts(part, encode(part), {}) for part in texts)
+    return TextsView(train, dev, oracle, **knowledge)
+
+
+@pytest.fixture
+def scored(make_corpus):
+    """Return a function that searches for 40 unknown texts, and returns the scores and the details."""
+
+    def score(attack, encode, oracle):
+        view, rng = view_of(encode, oracle), np.random.default_rng(1)
+        texts = [any_words(rng) for _ in range(40)]
+        guesses = attack.fit(view, 0)(encode(texts))
+        splits = {"train": list(view.train.texts), "dev": texts, "test": texts}
+        corpus = make_corpus({name: {"text": part} for name, part in splits.items()}, [])
+        return {metric.name: metric for metric in text_metrics(guesses.texts, True, corpus)}, guesses.details
+
+    return score
+
+
+@pytest.mark.slow
+def test_an_encoder_that_hides_nothing_is_inverted_exactly(scored):
+    """Every edit is tried, and one of them always brings a position more into agreement."""
+    attack = Search(bag=BAG, candidates=300, rounds=20, beam=1)
+    found, details = scored(attack, positions, FakeOracle(positions, public=False))
+    assert found["exact_matches"].value == 1
+    assert "questions a text to the victim; mean cosine 1.000" in details
+
+
+@pytest.mark.slow
+def test_without_questions_words_are_found_and_fewer_texts_exactly(scored):
+    found, details = scored(Search(bag=BAG), positions, Refusing())
+    assert details.startswith("no questions (the victim cannot encode new texts)")
+    assert found["attack_score"].low > 1 - found["privacy_best_constant"].value
+    assert found["exact_matches"].value < 0.9
+    assert scored(Search(bag=BAG, rounds=0), positions, Refusing())[1].startswith("no questions (rounds: 0)")
+
+
+@pytest.mark.slow
+def test_random_vectors_give_the_floor(scored):
+    found, _ = scored(Search(bag=BAG, rounds=3), hashed, FakeOracle(hashed))
+    assert found["attack_score"].low <= 1 - found["privacy_best_constant"].value
+    assert found["exact_matches"].value < 0.05
+
+
+def law(words=3):
+    rng = np.random.default_rng(3)
+    return Trigrams.fit([rng.integers(0, words, rng.integers(1, 5)).tolist() for _ in range(60)], words)
+
+
+class TestFirstTexts:
+    def test_a_wide_beam_finds_the_likeliest_of_all_texts(self):
+        trigrams, evidence = law(), np.array([[2.0, -1.0, 0.5], [-3.0, 4.0, 0.0]], np.float32)
+        every = [text for n in (1, 2, 3) for text in itertools.product(range(3), repeat=n)]
+        for row, found in zip(evidence, first_texts(evidence, trigrams, 1.5, 3, 50, 3), strict=True):
+            values = {t: trigrams.log_probability(t) + 1.5 * row[list(set(t))].sum() for t in every}
+            assert found[:5] == sorted(every, key=lambda t: -values[t])[:5]
+
+    def test_words_without_evidence_are_not_tried(self):
+        (found,) = first_texts(np.array([[0.0, 5.0, 9.0]], np.float32), law(), 1.0, 2, 50, 3)
+        assert {word for text in found for word in text} == {1, 2}
+
+
+class TestWordSums:
+    def test_sums_of_known_vectors_are_learned(self):
+        rng = np.random.default_rng(0)
+        table, texts = rng.normal(size=(6, 4)), [rng.integers(0, 6, rng.integers(1, 9)).tolist() for _ in range(3000)]
+        vectors = np.stack([table[text].sum(0) / len(text) ** 0.5 for text in texts]).astype(np.float32)
+        sums = WordSums.fit(texts, vectors, 6)
+        assert sums([1, 2, 2]) == pytest.approx((table[1] + 2 * table[2]) / 3**0.5, abs=0.02)
+
+    def test_changes_are_those_of_the_changed_text(self):
+        sums = WordSums(np.concatenate([np.random.default_rng(0).normal(size=(4, 3)), np.zeros((1, 3))]))
+        changed = sums.changed([0, 1], [-1, 1], [-1, 3])
+        for (i, left), (j, more) in itertools.product(enumerate([[0, 1], [0]]), enumerate([[], [3]])):
+            assert changed[i, j] == pytest.approx(sums([*left, *more]), abs=1e-6)
+
+
+class TestEdits:
+    @pytest.fixture
+    def edits(self):
+        table = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+        return Edits(law(), WordSums(np.concatenate([table, np.zeros((1, 4), np.float32)])), 0.01)
+
+    def test_all_edits_of_a_short_text_are_proposed(self, edits):
+        proposed = edits.proposed((0, 1), np.eye(4, dtype=np.float32)[0], [2])
+        replaced, inserted = {(2, 1), (0, 2)}, {(2, 0, 1), (0, 2, 1), (0, 1, 2)}
+        assert proposed.keys() == replaced | inserted | {(0,), (1,), (1, 0)}
+
+    def test_words_in_a_row_move_together(self, edits):
+        assert (1, 2, 0, 0) in edits.proposed((0, 0, 1, 2), np.eye(4, dtype=np.float32)[0], [])
+
+    def test_values_are_predicted_cosines_and_the_prior(self, edits):
+        target, vector = np.eye(4, dtype=np.float32)[:2]
+        for error, known in ((0, None), (vector - edits.sums([0, 1]), vector)):
+            for text, value in edits.proposed((0, 1), target, [2], known).items():
+                predicted = edits.sums(text) + error
+                cosine = predicted @ target / np.linalg.norm(predicted)
+                assert value == pytest.approx(cosine + 0.01 * edits.trigrams.log_probability(text), abs=1e-5)
+
+
+class TestQuestions:
+    ROTATION = np.linalg.qr(np.random.default_rng(5).normal(size=(100, 100)))[0].astype(np.float32)
+
+    @staticmethod
+    def noisy(vectors):
+        return vectors + np.random.default_rng(vectors.tobytes()[0]).normal(size=vectors.shape).astype(np.float32)
+
+    def test_noise_is_left_out_and_a_secret_map_is_not(self):
+        noise = iter(np.random.default_rng(5).normal(size=(9, 20, 100)))
+        oracle = FakeOracle(positions, lambda vectors: vectors + next(noise))
+        assert questions(view_of(positions, oracle))[1] == "the encoder without the protection"
+        oracle = FakeOracle(positions, lambda vectors: vectors @ self.ROTATION)
+        ask, who = questions(view_of(positions, oracle))
+        assert (ask, who) == (oracle.encode, "the victim")
+
+    def test_a_thief_never_asks_the_victim(self):
+        oracle = FakeOracle(positions, lambda vectors: vectors @ self.ROTATION)
+        assert questions(view_of(positions, oracle, known_encoder=True))[1] == "the public encoder"
+        assert oracle.asked == 0
+        assert questions(view_of(positions, Refusing(), known_encoder=True))[0] is None
+
+
+def test_a_search_stops_when_nothing_is_better():
+    """The target is the text itself, so one round shows that it is the best."""
+    sums = WordSums(np.eye(4, dtype=np.float32)[[0, 1, 2, 3]])
+    sums.table[-1] = 0
+    climbing = Climbing(Edits(law(), sums, 0.0), lambda vectors: vectors[:, :3], words=3, beam=1, candidates=5)
+    target = np.array([1, 1, 0, 0], np.float32) / 2**0.5
+    found = Found(target, target[:3], [(0, 1)])
+    assert climbing.rounds([found], lambda texts: np.stack([sums(text) for text in texts]), most=9) == 1 + 5
+    assert found.finished
+    assert found.texts in ([(0, 1)], [(1, 0)])
