@@ -478,7 +478,8 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "attack_score_new",
         "`attack_score` over the test texts that occur in no other split. Empty in three cases: all or none of these "
-        "texts occur there; the threat is not about secrets of texts; the board is older than this column.",
+        "texts occur there; the threat is about neither secrets nor words of texts; the board is older than this "
+        "column.",
         ("leaderboard.csv", "best_known.csv"),
         kind="number",
         metric="attack_score_new",

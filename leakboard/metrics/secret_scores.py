@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from leakboard.data.corpora import posterior
 from leakboard.errors import RequestError
@@ -24,6 +23,7 @@ from leakboard.metrics.baselines import Codes
 from leakboard.metrics.fairness import EMPTY_GROUP
 from leakboard.metrics.intervals import unit_codes
 from leakboard.metrics.measures import Metric, Ratio, accuracy, authors, micro_f1, remaining_privacy
+from leakboard.metrics.new_texts import on_new_texts, without_copy
 from leakboard.metrics.rates import true_positive_rate_at
 
 SCORES = {"attribute": ("accuracy", accuracy), "entity": ("f1", micro_f1)}
@@ -61,8 +61,8 @@ def secret_metrics(
     attack, constant = score(guessed, truth, units), score(_constant(corpus, secrets), truth, units)
     metrics = [attack.metric("attack_score"), remaining_privacy(attack, constant), _uncapped(attack)]
     metrics += _privacy_without_vectors(corpus, secrets, text_guesses)
-    new = _without_copy(corpus)
-    metrics += _on_new_texts(attack, constant, new)
+    new = without_copy(corpus)
+    metrics += on_new_texts(attack, constant, new)
     metrics += _mean_area(secrets, rankings, units)
     for column, secret in enumerate(secrets):
         metrics += _by_secret(secret, rankings[column], guessed[:, column], truth[:, column], units)
@@ -71,7 +71,7 @@ def secret_metrics(
         guesses = (guessed[:, [column]], _constant(corpus, [secret]))
         attack, constant = (score(codes, truth[:, [column]], units) for codes in guesses)
         metrics += [remaining_privacy(attack, constant, secret.name), _uncapped(attack, secret.name), *left]
-        metrics += _on_new_texts(attack, constant, new, secret.name)
+        metrics += on_new_texts(attack, constant, new, secret.name)
     if kind == "entity":
         f1 = [micro_f1(guessed[:, [c]], truth[:, [c]]).value for c in range(len(secrets))]
         metrics.append(Metric("attack_f1_macro", float(np.mean(f1)), n=len(truth)))
@@ -111,27 +111,6 @@ def _mean_area(
     pairs = [(secret, ranked) for secret, ranked in zip(secrets, rankings, strict=True) if ranked]
     chosen = [ranking for secret, ranked in pairs for ranking in _of_area(secret, ranked)]
     return Area.of(chosen, units).metrics(variable) if chosen else []
-
-
-def _without_copy(corpus: Corpus) -> NDArray[np.bool_] | None:
-    """Return which test texts are in no other split of the corpus, bool (n,); None if none or all are."""
-    if not corpus.has_texts:
-        return None
-    known = {*corpus.texts("train"), *corpus.texts("dev")}
-    new = np.array([text not in known for text in corpus.texts("test")])
-    return new if new.any() and not new.all() else None
-
-
-def _on_new_texts(attack: Ratio, constant: Ratio, new: NDArray[np.bool_] | None, variable: str = "") -> list[Metric]:
-    """Return score and privacy over the test texts that are in no other split: no attacker can look these up."""
-    if new is None:
-        return []
-    attack, constant = attack.within(new), constant.within(new)
-    privacy = remaining_privacy(attack, constant)
-    return [
-        attack.metric("attack_score_new", variable),
-        dataclasses.replace(privacy, name="empirical_privacy_new", variable=variable),
-    ]
 
 
 def _constant(corpus: Corpus, secrets: Sequence[Secret]) -> Codes:

@@ -13,6 +13,7 @@ import numpy as np
 from leakboard.data.tokens import words
 from leakboard.interfaces import Corpus, Integers
 from leakboard.metrics.measures import Metric, Ratio, advantage, authors, remaining_privacy
+from leakboard.metrics.new_texts import on_new_texts, without_copy
 from leakboard.metrics.word_scores import RecoveredSentence
 
 Bag = Counter[str]
@@ -47,6 +48,7 @@ def text_metrics(guessed_texts: Sequence[str], ordered: bool, corpus: Corpus) ->
         remaining_privacy(f1, by_constant),
         *advantage(f1, by_constant),
         Metric("privacy_best_constant", 1 - by_constant.value, n=len(true)),
+        *on_new_texts(f1, by_constant, without_copy(corpus)),
         precision.metric("token_precision"),
         recall.metric("token_recall"),
         f1.metric("token_f1"),

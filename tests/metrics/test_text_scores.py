@@ -12,9 +12,9 @@ from leakboard.interfaces import Texts
 from leakboard.metrics.text_scores import best_constant_bag, overlap, recovered_texts, text_metrics
 
 
-def corpus_of(train, test):
+def corpus_of(train, test, dev=None):
     """Return a corpus without secrets and labels."""
-    splits = {"train": train, "dev": test, "test": test}
+    splits = {"train": train, "dev": test if dev is None else dev, "test": test}
     frames = {name: pd.DataFrame({"text": texts, "row": range(len(texts))}) for name, texts in splits.items()}
     return build_corpus("invented", frames, [], None)
 
@@ -34,6 +34,15 @@ def test_precision_recall_and_f1_with_unequal_counts():
     assert as_set["token_recall"] == 2 / 3
     assert as_set["token_f1"] == pytest.approx(4 / 7)
     assert not {"character_accuracy", "exact_matches"} & set(as_set)
+
+
+def test_texts_that_no_other_split_has_are_scored_apart():
+    guesses = ["a b", "c x", "e f"]
+    scores = values(text_metrics(guesses, True, corpus_of(["a b"], ["a b", "c d", "e f"], dev=["e f"])))
+    assert scores["attack_score"] == 5 / 6
+    assert scores["attack_score_new"] == scores["empirical_privacy_new"] == 1 / 2
+    for test in (["a b"] * 3, ["c d"] * 3):  # all have copies, or none has
+        assert "attack_score_new" not in values(text_metrics(guesses, True, corpus_of(["a b"], test, dev=["z"])))
 
 
 def test_tokens_are_pooled_over_texts():
