@@ -100,8 +100,8 @@ class FittedSearch:
         climbing = Climbing(self.edits, self.bag.log_odds, options.words, options.beam, options.candidates)
         found = []
         for target, evidence, starts in zip(targets, odds, self._starts(vectors, odds), strict=True):
-            improved = dict.fromkeys(climbing.predicted(text, target, evidence) for text in starts)
-            found.append(Found(target, evidence, list(improved)))
+            improved = {climbing.predicted(text, target, evidence) for text in starts}
+            found.append(Found(target, evidence, [text for _, text in sorted(improved, reverse=True)]))
         details = self._ask(found, climbing)
         return TextGuesses([self._written(one.texts[0]) for one in found], details=f"{details}{self.bag.remark}")
 

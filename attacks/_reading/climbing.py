@@ -49,8 +49,8 @@ class Climbing:
     candidates: int
     """Edited texts that are encoded in each round, for each target."""
 
-    def predicted(self, text: Text, target: Floats, evidence: Floats) -> Text:
-        """Return the best text that edits reach by predicted values alone."""
+    def predicted(self, text: Text, target: Floats, evidence: Floats) -> tuple[float, Text]:
+        """Return the best text that edits reach by predicted values alone, and its value."""
         words = _largest(evidence, self.words)
         value = float(normalised(self.edits.sums(text)[None])[0] @ target)
         value += self.edits.prior * float(self.edits.log_laws([text])[0])
@@ -59,7 +59,7 @@ class Climbing:
             if not proposed or proposed[best := max(proposed, key=proposed.__getitem__)] <= value:
                 break
             text, value = best, proposed[best]
-        return text
+        return value, text
 
     def rounds(self, found: Sequence[Found], encode: Encode, most: int) -> int:
         """Improve texts by their exact vectors, in at most so many rounds; return the number of questions."""

@@ -83,8 +83,8 @@ def _agreement(guessed: Sequence[str], truth: Sequence[str], ordered: bool, unit
     if not ordered:
         status = "the guesses are sets of words, without an order"
         return [*metrics, *(Metric(name, None, n=len(truth), status=status) for name in ORDERED)]
-    plain, true = ([" ".join(words(text)) for text in texts] for texts in (guessed, truth))
-    return [*metrics, _rouge(plain, true, units), _bleu(plain, true)]
+    written, true = ([" ".join(words(text)) for text in texts] for texts in (guessed, truth))
+    return [*metrics, _rouge(written, true, units), _bleu(written, true)]
 
 
 class _Words:

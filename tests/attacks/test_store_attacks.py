@@ -9,6 +9,7 @@ from leakboard.attacks._alignment.known_encoder import KnownEncoder
 from leakboard.attacks.aligned import Aligned
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.linking import Linking
+from leakboard.attacks.nearest_text import NearestText
 from leakboard.attacks.presence import Presence
 from leakboard.interfaces import FittedVictim, Secret, Victim
 from leakboard.metrics.link_scores import HEADLINE
@@ -111,6 +112,12 @@ def test_secrets_are_read_after_alignment(side, adaptive):
     found = scores(Aligned(inner=inner, adaptive=adaptive), side)
     assert found["attack_score"] > 0.9 if not side.victim.fresh else found["attack_score"] < 0.65
     assert found["shadow_models"] == adaptive
+
+
+def test_texts_are_read_after_alignment(side):
+    """Of the two words of a text, the number is new, and the centre that of the nearest known text."""
+    found = scores(Aligned(inner=NearestText()), side)
+    assert found["token_f1"] > 0.45 if not side.victim.fresh else found["token_f1"] < 0.1
 
 
 def test_the_adaptive_attacker_learns_from_vectors_that_were_mapped_like_the_stolen_ones(make_corpus):
