@@ -3,18 +3,19 @@
 An edit replaces a word, inserts one, leaves one out, or moves up to five words in a row. The value of a text is the
 cosine between its vector and the target, plus a small weight times ln P(text). Of an edited text the vector is
 predicted: the exact vector of the text before, plus the change by `WordSums`. A move leaves this prediction as it is,
-so that moves are ordered by ln P alone.
+so that moves are ordered by ln P alone. Texts of over 64 words are not reordered.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.attacks._reading.first_texts import Text
 from leakboard.attacks._reading.word_sums import WordSums
-from leakboard.interfaces import Floats
+from leakboard.interfaces import Floats, Integers
 from leakboard.models.search import normalised
 from leakboard.models.trigrams import Trigrams
 
@@ -22,6 +23,10 @@ SPAN = 5
 """Largest number of words that move together."""
 EXCHANGES = 80
 """Largest number of pairs of a removed and an added word that are tried at all places, those predicted best."""
+MOVES = 200
+"""Largest number of moves that are tried, the likeliest."""
+LONGEST = 64
+"""Longest text that is reordered: the number of moves grows with the square of its length."""
 NO_WORD = -1
 
 
@@ -50,7 +55,7 @@ class Edits:
         error = 0.0 if vector is None else vector - self.sums(text)
         cosines = normalised((predicted + error).reshape(-1, len(target))) @ target
         best = np.argsort(-cosines, kind="stable")[:EXCHANGES]
-        found = dict.fromkeys(_moved(text), float(cosines[0]))
+        found = dict.fromkeys(self._moved(text), float(cosines[0]))
         for pair in best:
             out, new = removed[pair // len(added)], added[pair % len(added)]
             found |= dict.fromkeys(_exchanged(text, out, new), float(cosines[pair]))
@@ -58,6 +63,22 @@ class Edits:
         texts = [edited for edited in found if edited]
         values = np.array([found[edited] for edited in texts]) + self.prior * self.log_laws(texts)
         return dict(zip(texts, values.tolist(), strict=True))
+
+    def _moved(self, text: Text) -> list[Text]:
+        """Return the likeliest texts with up to `SPAN` words in a row at another place."""
+        orders = _orders(len(text)) if len(text) <= LONGEST else np.empty((0, len(text)), np.int64)
+        law, codes = self.trigrams, np.array([*text], np.int64)
+        if len(orders) > MOVES:
+            words, places = np.unique([law.start, law.start, *text, law.end], return_inverse=True)
+            ends = (np.repeat(places[at][None], len(orders), axis=0) for at in (slice(0, 2), slice(-1, None)))
+            line = np.concatenate([next(ends), places[2:-1][orders], next(ends)], axis=1)
+            triples = (line[:, :-2] * len(words) + line[:, 1:-1]) * len(words) + line[:, 2:]
+            is_seen = np.zeros(len(words) ** 3, bool)
+            is_seen[triples] = True
+            logs, seen = np.zeros(len(is_seen)), np.flatnonzero(is_seen)
+            logs[seen] = law.log_probabilities(*(words[part] for part in np.unravel_index(seen, (len(words),) * 3)))
+            orders = orders[np.argsort(-logs[triples].sum(1), kind="stable")[:MOVES]]
+        return [tuple(map(int, moved)) for moved in codes[orders]]
 
     def log_laws(self, texts: Sequence[Text]) -> NDArray[np.float64]:
         """Return ln P of each text, float64 (n,)."""
@@ -81,9 +102,12 @@ def _exchanged(text: Text, out: int, new: int) -> Iterator[Text]:
     yield from ((*text[:i], *added, *text[i + 1 :]) for i, word in enumerate(text) if word == out)
 
 
-def _moved(text: Text) -> Iterator[Text]:
-    """Yield the texts with up to `SPAN` words in a row at another place."""
-    for start in range(len(text)):
-        for end in range(start + 1, min(len(text), start + SPAN) + 1):
-            rest, moved = text[:start] + text[end:], text[start:end]
-            yield from (rest[:i] + moved + rest[i:] for i in range(len(rest) + 1))
+@lru_cache(maxsize=LONGEST)
+def _orders(length: int) -> Integers:
+    """Return the orders of words in which up to `SPAN` words in a row are at another place, int64 (n, length)."""
+    found, places = set(), tuple(range(length))
+    for start in places:
+        for end in range(start + 1, min(length, start + SPAN) + 1):
+            rest, moved = places[:start] + places[end:], places[start:end]
+            found |= {rest[:i] + moved + rest[i:] for i in range(len(rest) + 1)}
+    return np.array(sorted(found - {places}), np.int64).reshape(-1, length)

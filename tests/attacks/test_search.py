@@ -160,6 +160,21 @@ class TestEdits:
     def test_words_in_a_row_move_together(self, edits):
         assert (1, 2, 0, 0) in edits.proposed((0, 0, 1, 2), np.eye(4, dtype=np.float32)[0], [])
 
+    def test_of_many_moves_the_likeliest_are_kept(self, edits, monkeypatch):
+        text = tuple(np.random.default_rng(0).integers(0, 3, 7).tolist())
+        every = edits._moved(text)
+        monkeypatch.setattr("leakboard.attacks._reading.edits.MOVES", 30)
+        kept = edits._moved(text)
+        laws = edits.log_laws(every)
+        assert len(kept) == 30
+        assert edits.log_laws(kept) == pytest.approx(np.sort(laws)[::-1][:30])
+        assert edits._moved((0, 1) * 40) == []
+
+    def test_laws_are_those_of_whole_texts(self, edits):
+        texts = [(0,), (1, 2, 0), (2, 2)]
+        assert edits.log_laws(texts) == pytest.approx([edits.trigrams.log_probability(text) for text in texts])
+        assert edits.log_laws([]).shape == (0,)
+
     def test_values_are_predicted_cosines_and_the_prior(self, edits):
         target, vector = np.eye(4, dtype=np.float32)[:2]
         for error, known in ((0, None), (vector - edits.sums([0, 1]), vector)):
