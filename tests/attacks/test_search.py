@@ -1,6 +1,7 @@
 """Test the search for texts: what a vector shows is found exactly, and what it does not show is not."""
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,14 +11,18 @@ from leakboard.attacks._reading.climbing import Climbing, Found
 from leakboard.attacks._reading.edits import Edits
 from leakboard.attacks._reading.first_texts import first_texts
 from leakboard.attacks._reading.word_sums import WordSums
+from leakboard.attacks.aligned import Aligned
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.search import Search
 from leakboard.errors import NotApplicable
-from leakboard.interfaces import Texts
+from leakboard.interfaces import FittedVictim, Texts, Victim
 from leakboard.metrics.text_scores import text_metrics
 from leakboard.models.trigrams import Trigrams
+from leakboard.pipeline.publications import fit, publish
+from leakboard.randomness import Streams
 from leakboard.threats.secrets import KnownTexts
 from leakboard.threats.texts import TextsView
+from leakboard.threats.threat import VictimSide
 
 WORDS = [f"w{i}" for i in range(10)]
 LONGEST = 6
@@ -216,3 +221,41 @@ def test_a_search_stops_when_nothing_is_better():
     assert climbing.rounds([found], lambda texts: np.stack([sums(text) for text in texts]), most=9) == 1 + 5
     assert found.finished
     assert found.texts in ([(0, 1)], [(1, 0)])
+
+
+@dataclass(frozen=True)
+class FittedRotated(FittedVictim):
+    key: int
+
+    def unprotected(self, texts):
+        return positions(texts)
+
+    def publish_documents(self, texts, rng):
+        return positions(texts) @ np.linalg.qr(np.random.default_rng(self.key).normal(size=(100, 100)))[0]
+
+
+@dataclass(frozen=True)
+class Rotated(Victim):
+    def fit(self, corpus, seed) -> FittedRotated:
+        return FittedRotated(seed % 1000)
+
+
+@pytest.mark.slow
+def test_stolen_vectors_are_mapped_and_the_public_encoder_is_asked(make_corpus):
+    """Procrustes finds the secret rotation from the known pairs."""
+    rng, streams = np.random.default_rng(0), Streams(0, "made", "rotated", "spy", "cell")
+    sizes = {"train": 900, "dev": 100, "test": 40}
+    corpus = make_corpus({name: {"text": [any_words(rng) for _ in range(n)]} for name, n in sizes.items()}, [])
+    stored, own = (corpus.with_rows("train", rows) for rows in (range(450), range(450, 900)))
+    fitted = fit(Rotated(), stored, streams)
+    published = publish(Rotated(), lambda: fitted, stored, streams)
+    side = VictimSide(stored, own, Rotated(), lambda: fitted, published, streams)
+    inner = Search(bag=BAG, candidates=100, rounds=9, beam=1)
+    attack = Aligned(inner=inner, pairs=300, alignment="procrustes", adaptive=False)
+    found = {
+        metric.name: metric.value for metric in attack.threat.evaluate(attack, side).metrics if not metric.variable
+    }
+    assert found["exact_matches"] > 0.8
+    assert found["reencoded_cosine"] > 0.97 > 0.7 > found["reencoded_cosine_floor"]
+    assert (found["queries"], found["known_pairs"]) == (0, 300)
+    assert found["noiseless_queries"] > 1000
