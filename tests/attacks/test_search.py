@@ -14,7 +14,7 @@ from leakboard.attacks._reading.word_sums import WordSums
 from leakboard.attacks.aligned import Aligned
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.search import Search
-from leakboard.errors import NotApplicable
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import FittedVictim, Texts, Victim
 from leakboard.metrics.text_scores import text_metrics
 from leakboard.models.trigrams import Trigrams
@@ -203,6 +203,17 @@ class TestQuestions:
         oracle = FakeOracle(positions, lambda vectors: vectors @ self.ROTATION)
         ask, who = questions(view_of(positions, oracle))
         assert (ask, who) == (oracle.encode, "the victim")
+
+    def test_own_vectors_are_compared_with_their_encoder_and_with_no_other(self):
+        """Nobody can ask the maker of own vectors; the user may name the encoder."""
+
+        class Own(FakeOracle):
+            def encode(self, texts):
+                raise RequestError("vectors.npy cannot encode new texts")
+
+        assert questions(view_of(positions, Own(positions)))[1] == "the encoder without the protection"
+        other = Own(lambda texts: positions(texts) @ self.ROTATION)
+        assert questions(view_of(positions, other)) == (None, "vectors.npy cannot encode new texts")
 
     def test_a_thief_never_asks_the_victim(self):
         oracle = FakeOracle(positions, lambda vectors: vectors @ self.ROTATION)
