@@ -7,8 +7,7 @@
    words finds in the target and not in the text's own vector.
 
 Steps 3 and 4 take the place of the corrector of vec2text (Morris et al. 2023, section 3), which is a network that is
-trained for days. If the oracle refuses, step 4 is left out, and the details say so. Questions are counted: at most
-``rounds * candidates + beam`` for each vector.
+trained for days. If the oracle refuses, step 4 is left out, and the details say so.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,6 +51,8 @@ class Search(TextsAttack):
     """Largest number of rounds of questions; 0: no question is asked."""
     candidates: Count = 20
     """Number of edited texts that are encoded in each round, for each vector."""
+    questions: Count = 50_000
+    """Largest number of questions about all vectors; a round that could exceed it is not begun."""
     words: Count = 20
     """Number of words that edits may write, those with the largest evidence."""
     nearest: Annotated[int, Field(ge=0)] = 2
@@ -125,11 +126,15 @@ class FittedSearch:
         """Improve texts by questions, and say what was asked."""
         if self.encode is None:
             return f"no questions ({self.asked})"
-        encode = self.encode
+        encode, options = self.encode, self.options
+        if (starts := sum(len(one.texts) for one in found)) > options.questions:
+            return f"no questions ({starts} first texts, but questions: {options.questions})"
+
+        def answer(texts: Sequence[Text]) -> Floats:
+            return encode(Texts([self._written(text) for text in texts]))
+
         try:
-            asked = climbing.rounds(
-                found, lambda texts: encode(Texts([self._written(text) for text in texts])), self.options.rounds
-            )
+            asked = climbing.rounds(found, answer, options.rounds, options.questions)
         except (NotApplicable, RequestError) as error:
             return f"no questions ({error})"
         cosine = float(np.mean([one.vectors[one.texts[0]] @ one.target for one in found])) if found else 0.0

@@ -61,12 +61,19 @@ class Climbing:
             text, value = best, proposed[best]
         return value, text
 
-    def rounds(self, found: Sequence[Found], encode: Encode, most: int) -> int:
-        """Improve texts by their exact vectors, in at most so many rounds; return the number of questions."""
+    def rounds(self, found: Sequence[Found], encode: Encode, most: int, limit: int) -> int:
+        """Improve texts by their exact vectors; return the number of questions.
+
+        Args:
+            found: what was found so far; it is changed.
+            encode: answers questions.
+            most: largest number of rounds.
+            limit: number of questions; a round that could exceed it is not begun.
+        """
         questions = self._judge(found, [one.texts for one in found], encode)
         for _ in range(most):
             active = [one for one in found if not one.finished]
-            if not active:
+            if not active or questions + len(active) * self.candidates > limit:
                 break
             proposed = [self._proposed(one) for one in active]
             before = [list(one.texts) for one in active]

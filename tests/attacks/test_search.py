@@ -108,6 +108,9 @@ def test_without_questions_words_are_found_and_fewer_texts_exactly(scored):
     assert details.startswith("no questions (the victim cannot encode new texts)")
     assert found["attack_score"].low > 1 - found["privacy_best_constant"].value
     assert found["exact_matches"].value < 0.9
+    few, details = scored(Search(bag=BAG, questions=10), positions, FakeOracle(positions))
+    assert few["exact_matches"].value == found["exact_matches"].value
+    assert "first texts, but questions: 10)" in details
     assert scored(Search(bag=BAG, rounds=0), positions, Refusing())[1].startswith("no questions (rounds: 0)")
 
 
@@ -229,8 +232,10 @@ def test_a_search_stops_when_nothing_is_better():
     climbing = Climbing(Edits(law(), sums, 0.0), lambda vectors: vectors[:, :3], words=3, beam=1, candidates=5)
     target = np.array([1, 1, 0, 0], np.float32) / 2**0.5
     found = Found(target, target[:3], [(0, 1)])
-    assert climbing.rounds([found], lambda texts: np.stack([sums(text) for text in texts]), most=9) == 1 + 5
+    assert climbing.rounds([found], lambda texts: np.stack([sums(text) for text in texts]), 9, 99) == 1 + 5
     assert found.finished
+    limited = Found(target, target[:3], [(0, 1)])
+    assert climbing.rounds([limited], lambda texts: np.stack([sums(text) for text in texts]), 9, 5) == 1
     assert found.texts in ([(0, 1)], [(1, 0)])
 
 
@@ -242,7 +247,8 @@ class FittedRotated(FittedVictim):
         return positions(texts)
 
     def publish_documents(self, texts, rng):
-        return positions(texts) @ np.linalg.qr(np.random.default_rng(self.key).normal(size=(100, 100)))[0]
+        rotation = np.linalg.qr(np.random.default_rng(self.key).normal(size=(100, 100)))[0]
+        return (positions(texts) @ rotation).astype(np.float32)
 
 
 @dataclass(frozen=True)
