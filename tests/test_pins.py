@@ -19,7 +19,7 @@ from leakboard.conformance.values import content
 from leakboard.data.corpora import build_corpus
 from leakboard.interfaces import FittedVictim, PublishedWords, Secret, Victim
 from leakboard.metrics import baselines
-from leakboard.metrics.agreement import agreement_metrics
+from leakboard.metrics.agreement import agreement_metrics, cosine_metrics
 from leakboard.metrics.audits import bound_metrics, canary_metrics, curve_metrics, sanity_metric
 from leakboard.metrics.fairness import widest_gaps
 from leakboard.metrics.link_scores import Links, link_metrics
@@ -90,7 +90,8 @@ def texts():
     guessed = [" ".join([*text.split()[2:], "w1"]) for text in scored.texts("test")]
     truth, rng = scored.texts("test"), np.random.default_rng(13)
     agreement = agreement_metrics(guessed, truth, True, None, word_classes(truth, scored.texts("train")), rng)
-    return [*text_metrics(guessed, True, scored), *agreement]
+    vectors = rng.normal(size=(2, 40, 8)).astype(np.float32)
+    return [*text_metrics(guessed, True, scored), *agreement, *cosine_metrics(*vectors, rng)]
 
 
 def members():
