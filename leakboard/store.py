@@ -124,8 +124,10 @@ def _checksum(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def write_file(path: Path, content: str | bytes) -> None:
+def write_file(path: Path, content: str | bytes, is_private: bool = False) -> None:
     """Write a file through a temporary one, so that a reader sees the old content or the new, never a part.
+
+    A private file can be read by its owner alone, from the moment it exists (mode 0600).
 
     Raises:
         StorageError: the path is a folder, its folder cannot be written, or the disk is full.
@@ -135,7 +137,7 @@ def write_file(path: Path, content: str | bytes) -> None:
     temporary, content = _temporary(path), content.encode() if isinstance(content, str) else content
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as stream:
+        with open(temporary, "wb", opener=_private if is_private else None) as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
@@ -144,6 +146,10 @@ def write_file(path: Path, content: str | bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise StorageError(f"{path}: cannot be written ({error.strerror}); finished work is kept") from error
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def save_fields(instance: Any, folder: Path) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -57,6 +57,19 @@ def matrix(name: str, given: Any, rows: int) -> NDArray[np.float32]:
     return _finite(column, None)
 
 
+class Gathered(NamedTuple):
+    """What a user gives, joined row by row."""
+
+    vectors: dict[str, NDArray[np.float32]]
+    """float32 (n, d) each."""
+    frame: pd.DataFrame
+    """The secrets and the given `ROLES`, as strings."""
+    dropped: int
+    """Number of rows that were left out."""
+    names: list[str]
+    """Id of each row, else its label in a pandas index, else its number in what was given."""
+
+
 def gather(
     vectors: Mapping[str, Any],
     secrets: Any,
@@ -67,10 +80,8 @@ def gather(
     documents: Any = None,
     ids: Any = None,
     drop_missing: bool = False,
-) -> tuple[dict[str, NDArray[np.float32]], pd.DataFrame, int]:
-    """Return the vectors, float32 (n, d) each, a frame of strings, and the number of rows that were left out.
-
-    The frame has the secrets, and the given `ROLES`.
+) -> Gathered:
+    """Join what a user gives, row by row.
 
     Args:
         vectors: of one or several releases, by the name that messages use.
@@ -97,9 +108,10 @@ def gather(
     given = {role: _column(name, value) for role, (name, value) in arguments.items() if value is not None}
     rows = [*matrices, *named.values(), *given.values()]
     _check_lengths(rows)
-    dropped = 0
+    total = len(matrices[0])
+    numbers = np.arange(total)
     if drop_missing and (kept := _complete([*named.values(), *given.values()])) is not None:
-        dropped = len(matrices[0]) - len(kept)
+        numbers = kept
         matrices = [matrix.at(kept) for matrix in matrices]
         named, given = ({name: column.at(kept) for name, column in part.items()} for part in (named, given))
         rows = [*matrices, *named.values(), *given.values()]
@@ -113,7 +125,8 @@ def gather(
     cleaners = {"text": clean_text, "document": clean_id, "id": clean_id}
     columns = {role: _classes(column, names, cleaners.get(role, clean_category)) for role, column in given.items()}
     columns |= {name: _secret(column, names) for name, column in named.items()}
-    return finite, pd.DataFrame(columns), dropped
+    labels = numbers if names is None else names
+    return Gathered(finite, pd.DataFrame(columns), total - len(numbers), list(map(str, labels)))
 
 
 def _complete(columns: Sequence[Column]) -> NDArray[np.int64] | None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from leakboard.api.own_stores import Encoder
     from leakboard.api.report import Report
     from leakboard.data.readers.vector_databases import Source
+    from leakboard.metrics.row_guesses import RowGuesses
     from leakboard.suite.suite_file import Device
 
 TEST_SHARE = 0.2
@@ -54,6 +55,7 @@ def evaluate(
     attacks: Attacks = "all",
     drop_missing: bool = False,
     out: str | Path | None = None,
+    risk: str | Path | None = None,
     seed: int = 0,
     device: Device = "auto",
     progress: bool = True,
@@ -82,6 +84,8 @@ def evaluate(
         drop_missing: leave out rows that lack a secret, a label or a text, and say how many.
         out: folder that keeps the files, the suite and the run. None keeps nothing: rows and vectors stay in memory,
             and a temporary folder holds the run's other parts while it lasts.
+        risk: CSV file for the test rows whose secrets are guessed with most confidence, which only you can read
+            (`Report.risk`).
         seed: of the split, the attacks and everything else that is random.
         device: where the attacks' networks compute: ``auto`` is CUDA where torch sees it, else the processor.
         progress: show a bar on standard error, in a terminal or a notebook.
@@ -91,16 +95,19 @@ def evaluate(
     """
     from leakboard.api.inputs import ROLES, gather
     from leakboard.api.own_stores import check_encoder, encode
+    from leakboard.api.risk import require_private
     from leakboard.suite.suite_file import Device
 
-    require(FilePath | None, out=out)
+    require(FilePath | None, out=out, risk=risk)
+    if risk is not None:
+        require_private(Path(risk))
     require(bool, progress=progress, drop_missing=drop_missing)
     require(Part | None, protection=protection)
     seed = as_int(seed)
     require(Whole, seed=seed)
     require(Device, device=device)
     check_encoder(encoder, texts is not None, secrets is not None)
-    matrices, frame, dropped = gather(
+    matrices, frame, dropped, row_names = gather(
         _releases(vectors),
         secrets,
         labels=labels,
@@ -130,7 +137,16 @@ def evaluate(
         report = _run(suite, folder, progress)
     left_out = f"{dropped} of {dropped + len(frame)} rows were left out, since they lack a value"
     notes = (*report.notes, *([left_out] if dropped else ()))
-    return dataclasses.replace(report, releases=tuple(filter(None, names)), notes=notes)
+    guesses = {key: _named(of_cell, row_names) for key, of_cell in report.guesses.items()}
+    report = dataclasses.replace(report, releases=tuple(filter(None, names)), notes=notes, guesses=guesses)
+    if risk is not None:
+        report.save_risk(risk)
+    return report
+
+
+def _named(guesses: RowGuesses, names: Sequence[str]) -> RowGuesses:
+    """Return guesses with these names of the table's rows as ids."""
+    return dataclasses.replace(guesses, ids=[names[row] for row in guesses.rows])
 
 
 def suite_of(
@@ -278,10 +294,10 @@ def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -
     loaded = load_suite(content, registry)
     if folder:
         write_file(folder / "suite.yaml", as_yaml(content))
-        report = compute(loaded, loaded.cells(), registry, folder, progress=progress)
+        report = compute(loaded, loaded.cells(), registry, folder, progress=progress, keeps_guesses=True)
     else:
         with TemporaryDirectory(prefix="leakboard-") as temporary:
-            report = compute(loaded, loaded.cells(), registry, Path(temporary), progress=progress)
+            report = compute(loaded, loaded.cells(), registry, Path(temporary), progress=progress, keeps_guesses=True)
     knows_encoder = any({"encoder", ENCODED} & victim["precomputed"].keys() for victim in suite["victims"])
     notes = (*report.notes, *(not_tried(report.records) if knows_encoder else ()))
     return dataclasses.replace(report, name="own vectors", notes=notes, day=date.today().isoformat())

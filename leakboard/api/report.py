@@ -29,6 +29,7 @@ from leakboard.suite.names import Names
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from leakboard.metrics.row_guesses import RowGuesses
     from leakboard.site.own_report import Notes as OwnNotes
 
 _MARKUP, _BACKSLASHED = re.compile(r"([^\w\s])"), r"\\\1"
@@ -61,6 +62,8 @@ class Report:
     """Names of releases of the same rows that are compared; each is a victim."""
     day: str = ""
     """Day on which own vectors were evaluated, as in 2026-11-27; empty for suites and published leaderboards."""
+    guesses: Mapping[str, RowGuesses] = field(default_factory=dict)
+    """By a record's key, the guesses of each test row; of `leakboard.evaluate` alone, and in no page or table."""
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -161,6 +164,29 @@ class Report:
         from leakboard.api.paper import bibtex
 
         return bibtex(self.name, self.description, self.records)
+
+    @property
+    def risk(self) -> pd.DataFrame:
+        """One row per secret and test row, the most confident guess first (`leakboard.api.risk`): for you alone.
+
+        Raises:
+            RequestError: the report is not one of `leakboard.evaluate`, or no attack on a secret has scores on dev.
+        """
+        from leakboard.api.risk import risk_table
+
+        return risk_table(self.records, self.guesses, self.names, len(self.releases) > 1)
+
+    def save_risk(self, path: str | Path) -> Path:
+        """Write `risk` as a CSV file that only you can read, and return its path.
+
+        Raises:
+            RequestError: as for `risk`; or the path is in a folder of published results.
+            StorageError: it cannot be written.
+        """
+        require(FilePath, path=path)
+        from leakboard.api.risk import write_risk
+
+        return write_risk(self.risk, Path(path))
 
     def save(self, path: str | Path) -> Path:
         """Write one self-contained HTML file and return its path.

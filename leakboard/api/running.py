@@ -78,22 +78,31 @@ def compute(
     jobs: int = 0,
     force: bool = False,
     progress: bool = True,
+    keeps_guesses: bool = False,
 ) -> Report:
-    """Compute cells of a suite that was read, write the run's files, and return the report."""
+    """Compute cells of a suite that was read, write the run's files, and return the report.
+
+    With ``keeps_guesses`` the run and the report also have the guesses of each test row.
+    """
     from leakboard.api.report import Report
     from leakboard.board.published_numbers import read_reference
     from leakboard.board.run_files import write_files
     from leakboard.board.schema import require_new_names
     from leakboard.execution.engines import InProcess
     from leakboard.execution.local import Local
+    from leakboard.pipeline.guess_files import read_guesses
     from leakboard.pipeline.runner import execute, open_run
 
     require_new_names(suite.cells())
-    opened = open_run(suite, cells, out, registry, reuse=not force)
+    opened = open_run(suite, cells, out, registry, not force, keeps_guesses)
     display = _Bar(progress)
     execute(opened, display, Local(jobs) if jobs else InProcess(), force)
     records = opened.records()
     write_files(opened, records)
+    guesses = {}
+    for job in opened.jobs if keeps_guesses else ():
+        if of_cell := read_guesses(opened.cells / job.folder, job.key):
+            guesses[job.key] = of_cell
     return Report(
         name=suite.name,
         description=suite.file.description,
@@ -103,6 +112,7 @@ def compute(
         reference=read_reference(suite.home),
         names=suite.names,
         notes=tuple(display.notes),
+        guesses=guesses,
     )
 
 

@@ -54,6 +54,10 @@ def evaluate(
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the suite and its results.")] = Path("runs/evaluate"),
     html: Annotated[Optional[Path], typer.Option(help="Also save the report as a page to send.")] = None,  # noqa: UP045
+    risk: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="CSV file, for you alone: test rows whose secrets are guessed with most confidence."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the split and the attacks.")] = 0,
     seeds: Annotated[Optional[str], typer.Option(help="Attack with several seeds on one split, as in 0,1,2.")] = None,  # noqa: UP045
     at_most: Limits = None,
@@ -64,6 +68,7 @@ def evaluate(
     Exit status 3, with --at-most or --at-least: a row breaks a limit, or vectors seem not to belong to their rows.
     """
     from leakboard.api.own_vectors import as_yaml, run_kept, suite_of
+    from leakboard.api.risk import require_private
     from leakboard.board.gates import failures, read_limits
     from leakboard.board.leaderboard import leaderboard
     from leakboard.cli.console import print_table, rich_table
@@ -71,6 +76,8 @@ def evaluate(
     from leakboard.data.readers.vector_databases import source
 
     require_folder(out)
+    if risk:
+        require_private(risk)
     limits = read_limits(at_most or (), at_least or ())
     rows = _located("TABLE", table, expand(table))
     matrix = _located("--vectors", vectors, [source(vectors)])
@@ -107,6 +114,9 @@ def evaluate(
     console.print(as_yaml(suite), markup=False, highlight=False, soft_wrap=True)
     if html:
         console.print(str(report.save(html)), markup=False, highlight=False, soft_wrap=True)
+    if risk and any(record.status == "ok" for record in report.records):
+        written = f"{report.save_risk(risk)}: the guess of each test row, for you alone; other rows have no number"
+        console.print(written, markup=False, highlight=False, soft_wrap=True)
     broken = failures(report.records, leaderboard(report.records), report.names, limits)
     for line in broken:
         console.print(line, markup=False, highlight=False, soft_wrap=True)

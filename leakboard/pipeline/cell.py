@@ -15,6 +15,7 @@ from leakboard.execution.resources import provided
 from leakboard.interfaces import Corpus
 from leakboard.logs import log_progress
 from leakboard.metrics.measures import Metric
+from leakboard.metrics.row_guesses import RowGuesses
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.publications import load_publications
 from leakboard.pipeline.records import Record, read_costs
@@ -26,8 +27,11 @@ from leakboard.threats.published import Publications
 from leakboard.threats.threat import VictimSide, why_no_attack
 
 
-def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
-    """Run a cell's attack; return the record and the costs of the stages. A skipped cell has no costs."""
+def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]], RowGuesses | None]:
+    """Run a cell's attack; return the record, the costs of the stages, and the guesses of each test row.
+
+    A skipped cell has no costs and no guesses.
+    """
     job = stages.job
     attack = job.cell.attack.build(stages.registry)
     corpus, auxiliary = stages.sides()
@@ -36,11 +40,11 @@ def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
         auxiliary = stages.dataset(job.cell.source.other, job.other_key)
     skipped = partial(make_record, job, "skipped", checks=corpus.checks)
     if reason := job.skip or stages.why_not_applicable() or why_no_attack(attack, corpus, auxiliary, None):
-        return skipped(reason), []
+        return skipped(reason), [], None
     folder = stages.publications_folder()
     published = load_publications(folder)
     if reason := why_no_attack(attack, corpus, auxiliary, published):
-        return skipped(reason), []
+        return skipped(reason), [], None
     side = _victim_side(stages, corpus, auxiliary, published)
     gold = _gold(stages)
     log_progress("attacking")
@@ -49,7 +53,7 @@ def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
         with stages.in_stage("attack", job.attack_needs) as cost:
             result = evaluate_attack(attack, side, of_victim)
     except NotApplicable as error:
-        return skipped(one_line(error)), []
+        return skipped(one_line(error)), [], None
     record = make_record(
         job,
         "ok",
@@ -65,7 +69,7 @@ def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
         metrics=result.metrics,
         sentences=[asdict(sentence) for sentence in result.sentences],
     )
-    return record, [*read_costs(stages.fitted_folder()), *read_costs(folder), cost]
+    return record, [*read_costs(stages.fitted_folder()), *read_costs(folder), cost], result.guesses
 
 
 def _victim_side(stages: Stages, corpus: Corpus, auxiliary: Corpus, published: Publications) -> VictimSide:

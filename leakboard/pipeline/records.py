@@ -22,6 +22,8 @@ from leakboard.store import digest, finite, numbers, write_file
 from leakboard.suite.names import natural
 
 RESULT, FAILURE, COSTS = "result.json", "failure.json", "costs.json"
+GUESSES = "guesses.npz"
+"""File of a cell with the guesses of each test row (`leakboard.pipeline.guess_files`)."""
 MAX_BYTES = 1 << 29
 """Largest size of a board's records, uncompressed (bytes)."""
 PUBLISHED = "records.jsonl.gz"
@@ -93,14 +95,19 @@ def read_record(folder: Path, key: str) -> Record | None:
     return None
 
 
-def is_finished(folder: Path, key: str, since: float) -> bool:
-    """Return whether a cell has an intact result of this identity, written at ``since`` or later (seconds)."""
+def is_finished(folder: Path, key: str, since: float, with_guesses: bool = False) -> bool:
+    """Return whether a cell has an intact result of this identity, written at ``since`` or later (seconds).
+
+    With guesses, the cell of an attack that was not skipped also needs the file of its guesses.
+    """
     try:
         written = (folder / RESULT).stat().st_mtime
     except OSError:
         return False
     record = read_record(folder, key) if written >= since else None
-    return record is not None and record.status != "failed"
+    if record is None or record.status == "failed":
+        return False
+    return not with_guesses or record.status == "skipped" or (folder / GUESSES).is_file()
 
 
 def is_altered(folder: Path) -> bool:

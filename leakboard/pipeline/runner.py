@@ -46,6 +46,8 @@ class Run:
     """Whether cells may take over results of other suites, and published results."""
     salt: str = ""
     """Salt of random streams that plugins must not foresee; usually empty."""
+    keeps_guesses: bool = False
+    """Whether the folder of each cell keeps the guesses of each test row, for the owner of the rows."""
 
     @property
     def folder(self) -> Path:
@@ -101,6 +103,12 @@ class Run:
         jobs = (*self.jobs, *self.others)
         return [job for job in jobs if (result := self.results.find(job)) and result.checked_costs() is None]
 
+    def is_done(self, job: Job, result: Result | None) -> bool:
+        """Return whether a result is all that the run needs of a cell: with guesses, the suite's own one with them."""
+        if result is None or not result.is_done:
+            return False
+        return not self.keeps_guesses or is_finished(self.cells / job.folder, job.key, 0.0, True)
+
     def cached(self, job: Job) -> list[str]:
         """Return which parts of a cell exist: result and its origin, publications, victim, corpus."""
         result = self.results.find(job)
@@ -116,7 +124,9 @@ class Run:
         return [name for name, is_present in parts.items() if is_present]
 
 
-def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry, reuse: bool) -> Run:
+def open_run(
+    suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry, reuse: bool, keeps_guesses: bool = False
+) -> Run:
     """Plan the selected cells of a suite, and the other cells for the tables.
 
     Raises:
@@ -130,7 +140,7 @@ def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry
         if cell.label not in labels:
             with suppress(RequestError):
                 others += plan(suite, [cell], identities)
-    return Run(suite, jobs, others, out, registry.files, reuse)
+    return Run(suite, jobs, others, out, registry.files, reuse, keeps_guesses=keeps_guesses)
 
 
 class Display(Protocol):
@@ -170,7 +180,7 @@ def execute(run: Run, display: Display, engine: Engine, force: bool) -> None:
         StopRun: as for `leakboard.execution.engines.Engine.run`.
     """
     results = [] if force else [(job, run.results.find(job)) for job in run.jobs]
-    done = {job.key: result for job, result in results if result and result.is_done}
+    done = {job.key: result for job, result in results if result and run.is_done(job, result)}
     pending = [job for job in run.jobs if job.key not in done]
     for origin, count in Counter(result.origin for result in done.values() if result.origin != "own").items():
         display.print(f"{count} of {len(run.jobs)} cells are taken from {origin}; --force computes them")
@@ -223,7 +233,9 @@ def _run_tasks(run: Run, jobs: Sequence[Job], display: Display, engine: Engine, 
     files = tuple(path.resolve() for path in run.plugin_files)
     device = chosen_device(run.suite.file.device, jobs, engine)
     since = file_clock(run.cells) if force else 0.0
-    folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), files, device, since, run.salt)
+    folders = RunFolders(
+        run.store.root.resolve(), run.cells.resolve(), files, device, since, run.salt, run.keeps_guesses
+    )
     schedule = Schedule(run.suite, folders)
     for job in jobs:
         schedule.add(job)
@@ -231,7 +243,9 @@ def _run_tasks(run: Run, jobs: Sequence[Job], display: Display, engine: Engine, 
 
     def is_done(task: Task) -> bool:
         job = jobs_of.get(task.name)
-        return job is not None and is_finished(folders.cells / job.folder, job.key, folders.since)
+        return job is not None and is_finished(
+            folders.cells / job.folder, job.key, folders.since, folders.keeps_guesses
+        )
 
     def recorded_failure(outcome: Outcome) -> str:
         """Record and return the failure of a task; empty for a success."""

@@ -39,6 +39,8 @@ class RunFolders:
     """Artefacts and results from before this time are made again (seconds, by `file_clock`)."""
     salt: str = ""
     """Salt of random streams that plugins must not foresee."""
+    keeps_guesses: bool = False
+    """Whether the folder of a cell keeps the guesses of each test row, for the owner of the rows."""
 
 
 class Stages:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from leakboard.errors import StopRun, failure_line
 from leakboard.execution.tasks import Interruption
+from leakboard.pipeline.guess_files import write_guesses
 from leakboard.pipeline.records import is_finished, write_costs, write_failure, write_record
 from leakboard.pipeline.results import make_record
 from leakboard.pipeline.stages import RunFolders, Stages
@@ -46,15 +47,17 @@ def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
     from leakboard.pipeline.cell import attack_cell
 
     folder = folders.cells / job.folder
-    if is_finished(folder, job.key, folders.since):
+    if is_finished(folder, job.key, folders.since, folders.keeps_guesses):
         return ""
     try:
-        record, costs = attack_cell(Stages(job, folders, warn, job.attack_needs))
+        record, costs, guesses = attack_cell(Stages(job, folders, warn, job.attack_needs))
     except (StopRun, KeyboardInterrupt, Interruption):
         raise
     except BaseException as error:  # a plugin that raises SystemExit fails only its own cell
         return record_failure(job, folders, failure_line(error), traceback.format_exc())
     write_costs(folder, costs)
+    if folders.keeps_guesses and record.status == "ok":
+        write_guesses(folder, job.key, guesses)
     write_record(folder, record)
     return ""
 
@@ -64,7 +67,7 @@ def record_failure(job: Job, folders: RunFolders, reason: str, lines: str) -> st
 
     The caller must hold the cell's reservation.
     """
-    if is_finished(folders.cells / job.folder, job.key, folders.since):
+    if is_finished(folders.cells / job.folder, job.key, folders.since, folders.keeps_guesses):
         return ""
     write_failure(folders.cells / job.folder, make_record(job, "failed", reason), lines)
     return reason

@@ -18,6 +18,7 @@ import numpy as np
 from leakboard.claims import PrivacyClaim
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Attack, Corpus, Floats, Integers, Secret, SecretKind, Texts
+from leakboard.metrics.row_guesses import RowGuesses
 from leakboard.metrics.secret_scores import SCORES, dev_metrics, secret_metrics
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications
@@ -150,17 +151,19 @@ class SecretsThreat(Threat["SecretsAttack"]):
         arrays = {name: np.asarray(values) for name, values in guesses.scores.items()}
         scores = {name: array[back] if array.shape[:1] == back.shape else array for name, array in arrays.items()}
         text_guesses = side.text_guesses(attack.kind) if side.text_guesses else None
+        known = side.auxiliary if store else side.corpus
         return AttackResult(
             secrets=tuple(secret.name for secret in secrets),
             test_size=len(vectors),
             metrics=[
                 *secret_metrics(side.corpus, secrets, scores, text_guesses),
-                *dev_metrics(side.auxiliary if store else side.corpus, secrets, guesses.on_dev),
+                *dev_metrics(known, secrets, guesses.on_dev),
                 *oracle.ledger(*pairs_of(view)),
                 *(store.ledger(attacked=len(vectors)) if store else ()),
             ],
             details=guesses.details,
             claim=release_claim(side, attack.observations),
+            guesses=RowGuesses.of(side.corpus, secrets, scores, known, guesses.on_dev),
         )
 
 

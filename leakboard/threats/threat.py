@@ -22,6 +22,7 @@ from leakboard.data.corpora import detached
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Attack, Corpus, FittedVictim, Floats, Integers, Publication, SecretKind, Victim
 from leakboard.metrics.measures import Metric
+from leakboard.metrics.row_guesses import RowGuesses
 from leakboard.metrics.word_scores import RecoveredSentence
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications, Publisher
@@ -103,6 +104,8 @@ class AttackResult:
     """
     audited: Audited | None = None
     """The subject of an audit; None for other attacks."""
+    guesses: RowGuesses | None = dataclasses.field(default=None, repr=False, compare=False)
+    """Guesses of each test row, for the owner of the rows alone: no record has them. None: the threat gives none."""
 
     def value(self, name: str) -> float | None:
         """Return a metric over all secrets; None if there is none of this name."""

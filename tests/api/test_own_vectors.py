@@ -102,7 +102,7 @@ class TestPlantedTruth:
 
 
 def gather(vectors, secrets, **others):
-    matrices, frame, _ = inputs.gather({"vectors": vectors}, secrets, **others)
+    matrices, frame, *_ = inputs.gather({"vectors": vectors}, secrets, **others)
     return matrices["vectors"], frame
 
 
