@@ -1,7 +1,7 @@
 """Measure how much private information a published text representation gives away.
 
-From Python: ``evaluate`` vectors, ``audit`` a mechanism, ``run`` a suite, ``open_board`` for published results. Each is
-imported when it is first used.
+From Python: ``evaluate`` vectors, ``compare`` evaluations, ``audit`` a mechanism, ``run`` a suite, ``open_board`` for
+published results. Each is imported when it is first used.
 
 In a checkout the plugin folders are next to this package. They are imported as ``leakboard.attacks``,
 ``leakboard.victims`` and ``leakboard.datasets``, as in an installed wheel. The folders have no ``__init__.py``: a
@@ -21,6 +21,7 @@ if (_CHECKOUT / "run_benchmark.py").is_file() and str(_CHECKOUT) not in __path__
 _PUBLIC = {
     "audit": "mechanisms",
     "boards": "boards",
+    "compare": "comparing",
     "evaluate": "own_vectors",
     "open_board": "boards",
     "run": "running",

@@ -1,40 +1,185 @@
-"""Compare releases of the same rows: which of them gives away less of each secret."""
+"""Compare releases of the same rows: which of them gives away less of each secret.
+
+A difference is stated only if its paired interval excludes 0 (`leakboard.metrics.paired`). All comparisons share an
+error of 5 % (Bonferroni). An attack that was chosen on test counts as one comparison with each that it was chosen from.
+
+With one seed, chance in training is not counted. So the intervals of the two gains must be apart, too. Threats without
+guesses of rows have no paired interval; there the two intervals alone decide.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from leakboard.board.schema import Row
 from leakboard.board.strongest import headlines
 from leakboard.board.summary import rows_of_secrets
-from leakboard.threats.sentence_parts import is_number, secrets_of
+from leakboard.metrics.paired import Difference, advantage_difference
+from leakboard.metrics.row_guesses import RowGuesses
+from leakboard.metrics.secret_scores import rankings_of
+from leakboard.threats.sentence_parts import TOO_FEW, has_too_few, is_number, secrets_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+ERROR = 0.05
+"""Probability that any comparison states a difference that is none."""
+Guessed = Callable[[Row], Sequence[RowGuesses]]
+"""Returns the guesses of the attack of a row, for each seed; empty: there are none."""
+COLUMNS = (
+    "secret",
+    "release",
+    "compared_with",
+    "attack_advantage",
+    "first_advantage",
+    "difference",
+    "difference_low",
+    "difference_high",
+    "seeds",
+    "comparisons",
+    "gives_away",
+)
+"""Columns of `Report.differences`."""
 
-def compare_releases(rows: Sequence[Row], releases: Sequence[str]) -> list[str]:
-    """Return a sentence for each secret and each release but the first, which it is compared with.
 
-    A difference of the advantages of the strongest attacks is stated if their intervals do not overlap, which is
-    stricter than a test at the level of 5 %. With several comparisons, the 95 % intervals are widened as those of a
-    normal distribution, to share the 5 % (Bonferroni).
+@dataclass(frozen=True)
+class Comparison:
+    """What the strongest attacks on one secret gain from a release, and from the first one."""
+
+    first: Row
+    other: Row
+    difference: Difference | None
+    """Of the advantages, with a paired interval; None: unknown."""
+    comparisons: int
+    """Number of comparisons that share the error."""
+
+    @property
+    def secret(self) -> str:
+        """The secret."""
+        return secrets_of(self.first)
+
+    @property
+    def gains(self) -> list[tuple[float, float, float]]:
+        """The advantages from both releases, each with its interval, widened to share the error."""
+        level = NormalDist().inv_cdf(1 - ERROR / 2 / self.comparisons)
+        return [_gain(row, level / NormalDist().inv_cdf(1 - ERROR / 2)) for row in (self.first, self.other)]
+
+    @property
+    def gives_away(self) -> str:
+        """``less`` or ``more`` than the first release; empty: no difference is shown."""
+        (old, *_), (new, *_) = self.gains
+        is_apart = self._are_apart and (self.difference is None or self._excludes_zero)
+        is_shown = self._excludes_zero if self._seeds > 1 and self.difference else is_apart
+        return ("less" if new < old else "more") if is_shown and not self._has_too_few else ""
+
+    @property
+    def sentence(self) -> str:
+        """The comparison in words."""
+        names, shown = [f"'{row['victim']}'" for row in (self.first, self.other)], []
+        for gain, low, high in self.gains:
+            if not (is_number(low) and is_number(high)):
+                return f"{self.secret}: {names[1]} is not compared with {names[0]}: an interval is missing"
+            shown.append(f"{gain:.2f} ({low:.2f} to {high:.2f})")
+        if self.gives_away:
+            start = f"{self.secret}: {names[1]} gives away {self.gives_away} than {names[0]}"
+            return f"{start}: an attacker gains {shown[1]}, not {shown[0]}{self._difference_in_words}"
+        why = self._difference_in_words if self._seeds > 1 else ""
+        if self._has_too_few:
+            why += f"; {TOO_FEW}"
+        elif not self._are_apart and not why:
+            why = "; the intervals overlap"
+            if self._excludes_zero:
+                why += f"{self._difference_in_words}, but with one seed it may be chance in training"
+        return (
+            f"{self.secret}: no difference between {' and '.join(names)} is shown: "
+            f"an attacker gains {' and '.join(shown)}{why}"
+        )
+
+    @property
+    def row(self) -> Row:
+        """The comparison as a row with `COLUMNS`."""
+        value, low, high = self.difference or (None, None, None)
+        numbers = [self.other.get("attack_advantage"), self.first.get("attack_advantage"), value, low, high]
+        names = [self.secret, self.other["victim"], self.first["victim"]]
+        shown = self.gives_away or "no difference shown"
+        return dict(zip(COLUMNS, [*names, *numbers, self._seeds, self.comparisons, shown], strict=True))
+
+    @property
+    def _seeds(self) -> int:
+        return int(self.first.get("seeds") or 1)
+
+    @property
+    def _are_apart(self) -> bool:
+        (_, old_low, old_high), (_, new_low, new_high) = self.gains
+        return new_low > old_high or old_low > new_high
+
+    @property
+    def _excludes_zero(self) -> bool:
+        return self.difference is not None and (self.difference.low > 0 or self.difference.high < 0)
+
+    @property
+    def _has_too_few(self) -> bool:
+        return has_too_few(self.first) or has_too_few(self.other)
+
+    @property
+    def _difference_in_words(self) -> str:
+        if self.difference is None:
+            return ""
+        return "; the difference is {:.2f} ({:.2f} to {:.2f})".format(*self.difference)
+
+
+def comparisons(rows: Sequence[Row], releases: Sequence[str], guessed: Guessed = lambda row: ()) -> list[Comparison]:
+    """Compare each release with the first, for each secret.
 
     Args:
         rows: of a leaderboard; its victims are the releases.
         releases: their names.
+        guessed: returns guesses of test rows.
     """
     pairs = [
-        (secret, of_secret[releases[0]], of_secret[release])
-        for (_, secret), of_secret in _by_secret(rows).items()
+        (of_secret[releases[0]], of_secret[release])
+        for of_secret in _by_secret(rows).values()
         for release in releases[1:]
         if releases[0] in of_secret and release in of_secret
     ]
-    level = NormalDist().inv_cdf(1 - 0.025 / max(1, len(pairs)))
-    return [_sentence(*pair, level / NormalDist().inv_cdf(0.975)) for pair in pairs]
+    count = sum(_tried(first) * _tried(other) for first, other in pairs)
+    confidence = 1 - ERROR / max(1, count)
+    return [Comparison(first, other, _paired(first, other, guessed, confidence), count) for first, other in pairs]
+
+
+def compare_releases(rows: Sequence[Row], releases: Sequence[str], guessed: Guessed = lambda row: ()) -> list[str]:
+    """Return the sentence of each of the `comparisons`."""
+    return [comparison.sentence for comparison in comparisons(rows, releases, guessed)]
+
+
+def _tried(row: Row) -> int:
+    """Return from how many attacks the strongest was chosen on test."""
+    return int(row.get("attacks") or 1) if row.get("chosen_on") == "test" else 1
+
+
+def _paired(first: Row, other: Row, guessed: Guessed, confidence: float) -> Difference | None:
+    """Return the difference of the advantages; None if rows or seeds of the guesses are unknown, or differ."""
+    secret = first.get("secret") or first["secrets"]
+    of_first, of_other = ([cell for cell in guessed(row) if secret in cell.secrets] for row in (first, other))
+    if not of_first or len(of_first) != len(of_other):
+        return None
+    cells = [*of_first, *of_other]
+    rows, truth = cells[0].rows, cells[0].secrets[secret].truth
+    for cell in cells:
+        if not (np.array_equal(cell.rows, rows) and np.array_equal(cell.secrets[secret].truth, truth)):
+            return None
+    before, after = (
+        [rankings_of(cell.secrets[secret], cell.units) for cell in attack] for attack in (of_first, of_other)
+    )
+    if not all([*before, *after]):
+        return None
+    return advantage_difference(before, after, truth, cells[0].units, confidence)
 
 
 def draw_releases(rows: Sequence[Row], releases: Sequence[str], column: str) -> Figure:
@@ -68,22 +213,6 @@ def _by_secret(rows: Sequence[Row]) -> dict[tuple[str, str], dict[str, Row]]:
     for row in headlines(rows_of_secrets(scored)):
         result.setdefault((row["threat"], secrets_of(row)), {})[row["victim"]] = row
     return result
-
-
-def _sentence(secret: str, first: Row, other: Row, widening: float) -> str:
-    names = [f"'{row['victim']}'" for row in (first, other)]
-    gains = [_gain(row, widening) for row in (first, other)]
-    (old, old_low, old_high), (new, new_low, new_high) = gains
-    if not all(map(is_number, (old_low, old_high, new_low, new_high))):
-        return f"{secret}: {names[1]} is not compared with {names[0]}: an interval is missing"
-    shown = [f"{gain:.2f} ({low:.2f} to {high:.2f})" for gain, low, high in gains]
-    if new_low <= old_high and old_low <= new_high:
-        return (
-            f"{secret}: no difference between {' and '.join(names)} is shown: "
-            f"an attacker gains {' and '.join(shown)}; the intervals overlap"
-        )
-    direction = "less" if new < old else "more"
-    return f"{secret}: {names[1]} gives away {direction} than {names[0]}: an attacker gains {shown[1]}, not {shown[0]}"
 
 
 def _gain(row: Row, widening: float) -> tuple[float, float, float]:

@@ -13,7 +13,9 @@ from datetime import date
 from io import BytesIO, StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from leakboard.api.arguments import FilePath, Whole, as_int, require
 from leakboard.api.running import compute
@@ -57,6 +59,7 @@ def evaluate(
     out: str | Path | None = None,
     risk: str | Path | None = None,
     seed: int = 0,
+    seeds: Sequence[int] | None = None,
     device: Device = "auto",
     progress: bool = True,
 ) -> Report:
@@ -87,6 +90,8 @@ def evaluate(
         risk: CSV file for the test rows whose secrets are guessed with most confidence, which only you can read
             (`Report.risk`).
         seed: of the split, the attacks and everything else that is random.
+        seeds: of the attacks, instead of ``seed``; the split stays that of ``seed``. Several seeds show smaller
+            differences between releases.
         device: where the attacks' networks compute: ``auto`` is CUDA where torch sees it, else the processor.
         progress: show a bar on standard error, in a terminal or a notebook.
 
@@ -105,6 +110,8 @@ def evaluate(
     require(Part | None, protection=protection)
     seed = as_int(seed)
     require(Whole, seed=seed)
+    seeds = None if seeds is None else [as_int(value) for value in seeds]
+    require(Annotated[list[Whole], Field(min_length=1)] | None, seeds=seeds)
     require(Device, device=device)
     check_encoder(encoder, texts is not None, secrets is not None)
     matrices, frame, dropped, row_names = gather(
@@ -134,11 +141,12 @@ def evaluate(
         columns = [str(column) for column in frame if column not in ROLES]
         suite = _suite(table, victims, columns, **roles, attacks=attacks, seed=seed)
         suite |= {} if device == "auto" else {"device": device}
+        suite |= {"seeds": seeds} if seeds else {}
         report = _run(suite, folder, progress)
     left_out = f"{dropped} of {dropped + len(frame)} rows were left out, since they lack a value"
     notes = (*report.notes, *([left_out] if dropped else ()))
     guesses = {key: _named(of_cell, row_names) for key, of_cell in report.guesses.items()}
-    report = dataclasses.replace(report, releases=tuple(filter(None, names)), notes=notes, guesses=guesses)
+    report = dataclasses.replace(report, notes=notes, guesses=guesses)
     if risk is not None:
         report.save_risk(risk)
     return report
@@ -151,7 +159,7 @@ def _named(guesses: RowGuesses, names: Sequence[str]) -> RowGuesses:
 
 def suite_of(
     table: str | Path,
-    vectors: str | Path,
+    vectors: str | Path | Mapping[str, str | Path],
     secrets: Sequence[str],
     *,
     label: str | None = None,
@@ -174,7 +182,8 @@ def suite_of(
 
     Args:
         table: file or glob of the rows, or the address of a vector store (`leakboard.data.readers.vector_databases`).
-        vectors: file of their vectors, or the address of a vector store.
+        vectors: file of their vectors, or the address of a vector store. Or a mapping of names to those of several
+            releases of the same rows, which are compared with the first.
         secrets: columns of the table that are secret.
         label: column of the task's classes.
         text: column of the texts.
@@ -196,15 +205,22 @@ def suite_of(
     Raises:
         RequestError: no id is given, and the rows or the vectors cannot be read.
     """
-    if id is None and (common := _common_id(str(table), str(vectors))) not in (label, text, user, document, *secrets):
-        id = common
-    precomputed = {"vectors": str(vectors), **_options(Path(vectors), column, _id_of_vectors(str(vectors), id))}
+    releases = (
+        {name: str(file) for name, file in vectors.items()} if isinstance(vectors, Mapping) else {"": str(vectors)}
+    )
+    if id is None:
+        common = {_common_id(str(table), file) for file in releases.values() if Path(file).suffix.lower() != ".npy"}
+        if len(common) == 1 and (name := common.pop()) not in (label, text, user, document, *secrets):
+            id = name
     known = {"encoder": encoder, "encoded": None if encoded is None else str(encoded), "protection": protection}
-    precomputed |= {name: value for name, value in known.items() if value is not None}
+    known = {name: value for name, value in known.items() if value is not None}
     roles = {"label": label, "text": text, "user": user, "document": document, "id": id}
     options: dict[str, Any] = {"entities": list(entities), "bins": dict(bins or {})}
     options["on_bad_rows"] = "drop" if drop_missing else None
-    victims = [{"precomputed": precomputed}]
+    victims = []
+    for name, file in releases.items():
+        precomputed = {"vectors": file, **_options(Path(file), column, _id_of_vectors(file, id)), **known}
+        victims.append({"precomputed": precomputed, **({"name": name} if name else {})})
     suite = _suite(str(table), victims, secrets, **roles, **options, attacks=attacks, seed=seed)
     return suite | ({"seeds": list(seeds)} if seeds else {})
 
@@ -300,7 +316,9 @@ def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -
             report = compute(loaded, loaded.cells(), registry, Path(temporary), progress=progress, keeps_guesses=True)
     knows_encoder = any({"encoder", ENCODED} & victim["precomputed"].keys() for victim in suite["victims"])
     notes = (*report.notes, *(not_tried(report.records) if knows_encoder else ()))
-    return dataclasses.replace(report, name="own vectors", notes=notes, day=date.today().isoformat())
+    releases = tuple(victim["name"] for victim in suite["victims"] if "name" in victim)
+    day = date.today().isoformat()
+    return dataclasses.replace(report, name="own vectors", notes=notes, day=day, releases=releases)
 
 
 def _releases(vectors: Any) -> dict[str, Any]:

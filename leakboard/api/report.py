@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from leakboard.api import compared
 from leakboard.api.arguments import FilePath, require
-from leakboard.api.compared import compare_releases, draw_releases
 from leakboard.board.leaderboard import join_warnings, leaderboard
 from leakboard.board.published_numbers import compare
 from leakboard.board.schema import Row, column_names, columns
@@ -24,7 +24,7 @@ from leakboard.column import Column
 from leakboard.errors import RequestError, nearest
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
-from leakboard.suite.names import Names
+from leakboard.suite.names import KINDS, Names
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -92,10 +92,20 @@ class Report:
         return pd.DataFrame(rows, columns=column_names("comparison.csv"))
 
     @property
+    def differences(self) -> pd.DataFrame:
+        """One row per secret and release but the first: the gain from it minus that from the first release.
+
+        The interval holds with all others in 95 % (`leakboard.api.compared`). ``gives_away`` is ``less``, ``more``, or
+        ``no difference shown``.
+        """
+        return pd.DataFrame([comparison.row for comparison in self._comparisons], columns=[*compared.COLUMNS])
+
+    @property
     def sentences(self) -> list[str]:
         """The results, a sentence each: vectors that seem to miss their rows, then results, then other warnings."""
         rows = self._tables["leaderboard.csv"]
-        results = [*compare_releases(rows, self.releases), *summarise(rows, [*self._warnings(), *self.notes])]
+        differences = [comparison.sentence for comparison in self._comparisons]
+        results = [*differences, *summarise(rows, [*self._warnings(), *self.notes])]
         return [*(f"warning: {warning}" for warning in self._joins()), *results]
 
     @property
@@ -106,14 +116,15 @@ class Report:
     def plot(self, x: str = "task_accuracy", y: str = "empirical_privacy") -> Figure:
         """Return one column of the table against another, one point a victim.
 
-        Releases without a task have no accuracy: then ``y`` is drawn for each release and secret.
+        With ``x="release"``, and for releases without a task, ``y`` is drawn for each release and secret.
 
         Raises:
             RequestError: a name is no column of the table.
         """
-        self._require_columns("plot", (x, y))
-        if self.releases and x == "task_accuracy" and self.table[x].isna().all():
-            return draw_releases(self._tables["leaderboard.csv"], self.releases, y)
+        by_release = bool(self.releases) and x == "release"
+        self._require_columns("plot", (y,) if by_release else (x, y))
+        if by_release or (self.releases and x == "task_accuracy" and self.table[x].isna().all()):
+            return compared.draw_releases(self._tables["leaderboard.csv"], self.releases, y)
         from leakboard.board.figures import privacy_utility
 
         return privacy_utility(self._over_secrets(), x, y)
@@ -215,8 +226,16 @@ class Report:
     def _page_notes(self) -> OwnNotes:
         from leakboard.site.own_report import Notes
 
-        compared = compare_releases(self._tables["leaderboard.csv"], self.releases)
-        return Notes(self._joins(), compared, [*self._warnings(), *self.notes])
+        warnings = [*self._warnings(), *self.notes]
+        if not (differences := self._comparisons):
+            return Notes(self._joins(), warnings=warnings)
+        return Notes(
+            self._joins(),
+            [comparison.sentence for comparison in differences],
+            warnings,
+            [comparison.row for comparison in differences],
+            self.plot("release", "attack_advantage"),
+        )
 
     def __repr__(self) -> str:
         return self.summary
@@ -250,6 +269,20 @@ class Report:
     @cached_property
     def _tables(self) -> dict[str, list[Row]]:
         return {file: list(rows) for file, rows in table_rows(self.records, self._costs, (), self.names).items()}
+
+    @cached_property
+    def _comparisons(self) -> list[compared.Comparison]:
+        return compared.comparisons(self._tables["leaderboard.csv"], self.releases, self._guessed)
+
+    def _guessed(self, row: Row) -> list[RowGuesses]:
+        """Return the guesses of the attack of a row, for each of its seeds."""
+        wanted = [row[kind] for kind in KINDS]
+        cells = [
+            (record.seed, self.guesses[record.key])
+            for record in self.records
+            if record.key in self.guesses and [self.names.name(kind, getattr(record, kind)) for kind in KINDS] == wanted
+        ]
+        return [guesses for _, guesses in sorted(cells, key=lambda cell: cell[0])]
 
     @property
     def _threats(self) -> list[str]:

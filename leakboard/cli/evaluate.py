@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 def evaluate(
     table: Annotated[str, typer.Argument(help="Rows: a csv, tsv, parquet, arrow or jsonl file, a glob, or a store.")],
-    vectors: Annotated[str, typer.Option(help="Vectors: an npy, npz, parquet, arrow, csv or jsonl file, or a store.")],
+    vectors: Annotated[
+        list[str],
+        typer.Option(
+            help="Vectors: an npy, npz, parquet, arrow, csv or jsonl file, or a store. Given several times, as in "
+            "before=a.npy and after=b.npy, releases of the same rows are compared."
+        ),
+    ],
     secrets: Annotated[Optional[str], typer.Option(help="Columns that are secret, as in gender,age.")] = None,  # noqa: UP045
     entities: Annotated[
         Optional[str],  # noqa: UP045
@@ -80,7 +86,7 @@ def evaluate(
         require_private(risk)
     limits = read_limits(at_most or (), at_least or ())
     rows = _located("TABLE", table, expand(table))
-    matrix = _located("--vectors", vectors, [source(vectors)])
+    matrices = {name: _located("--vectors", file, [source(file)]) for name, file in _releases(vectors).items()}
     chosen = "all" if attacks == "all" else _names("--attacks", attacks)
     if not (secrets or entities or encoder or encoded):
         allowed = "--entities, or --encoder or --encoded, to link stored vectors"
@@ -94,7 +100,7 @@ def evaluate(
     named = _names("--secrets", secrets) if secrets else []
     suite = suite_of(
         rows,
-        matrix,
+        matrices if len(matrices) > 1 else matrices[""],
         named,
         entities=_names("--entities", entities) if entities else [],
         bins=_bins(bins or ()),
@@ -146,6 +152,21 @@ def _located(option: str, pattern: str, sources: Sequence[Source]) -> str:
         return str(Path(pattern).resolve())
     folder = Path(first.location)
     return str(replace(first, location=str(folder.resolve()))) if folder.is_dir() else pattern
+
+
+def _releases(given: Sequence[str]) -> dict[str, str]:
+    """Return the file of each release by its name; a single one has no name."""
+    if len(given) == 1:
+        return {"": given[0]}
+    releases: dict[str, str] = {}
+    for entry in given:
+        name, _, file = entry.partition("=")
+        if not (name.strip() and file):
+            raise RequestError(f"--vectors {entry}: several are given; allowed is NAME=FILE, as in before={entry}")
+        if name in releases:
+            raise RequestError(f"--vectors {entry}: {name!r} is named twice; allowed: a name of its own for each")
+        releases[name] = file
+    return releases
 
 
 def _part(option: str, text: str | None) -> Any:

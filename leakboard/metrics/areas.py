@@ -73,11 +73,11 @@ class Area:
         n, weights = len(rankings[0].scores), np.array([ranking.weight for ranking in rankings])
         weights = weights / weights.sum()
         codes = unit_codes(units, n)
-        areas, rows = zip(*(_left_out(ranking, np.arange(n)) for ranking in rankings), strict=True)
+        areas, rows = zip(*(left_out(ranking, np.arange(n)) for ranking in rankings), strict=True)
         over_rows = over_units = jackknife_variance(weights @ np.array(rows))
         errors = np.array([math.sqrt(jackknife_variance(left)) for left in rows])
         if codes.max() + 1 < n:
-            over_units = jackknife_variance(weights @ np.array([_left_out(ranking, codes)[1] for ranking in rankings]))
+            over_units = jackknife_variance(weights @ np.array([left_out(ranking, codes)[1] for ranking in rankings]))
         kinds = np.array([kind for r in rankings for kind in (r.inside, ~r.inside)], np.float64)
         design = Design.of(over_rows, over_units, kinds, codes)
         single = float(weights @ errors) ** 2
@@ -144,7 +144,7 @@ def _variance(area: float, inside: int, outside: int) -> float:
     return max(0.0, (area * (1 - area) + pairs) / (inside * outside))
 
 
-def _left_out(ranking: Ranking, codes: Integers) -> tuple[float, Array]:
+def left_out(ranking: Ranking, codes: Integers) -> tuple[float, Array]:
     """Return the area, and the areas without each unit, float64 (units,).
 
     A pair is a text with the value and one without it. Without a unit, the pairs of its texts are gone. Texts of one

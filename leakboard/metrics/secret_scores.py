@@ -25,6 +25,7 @@ from leakboard.metrics.intervals import unit_codes
 from leakboard.metrics.measures import Metric, Ratio, accuracy, authors, micro_f1, remaining_privacy
 from leakboard.metrics.new_texts import on_new_texts, without_copy
 from leakboard.metrics.rates import true_positive_rate_at
+from leakboard.metrics.row_guesses import SecretScores
 
 SCORES = {"attribute": ("accuracy", accuracy), "entity": ("f1", micro_f1)}
 """The headline score of each kind of secret: accuracy averaged over attributes, micro F1 over (text, entity) pairs."""
@@ -235,6 +236,17 @@ def _of_area(secret: Secret, ranked: _Ranked) -> list[Ranking]:
     return (
         list(ranked.values()) if len(secret.values) > 2 else [dataclasses.replace(ranked[secret.values[1]], weight=1)]
     )
+
+
+def rankings_of(scores: SecretScores, units: Integers | None) -> list[Ranking]:
+    """Return the rankings of the test texts whose mean area is the area of a secret; empty if it has none.
+
+    Args:
+        scores: of the secret's values.
+        units: int64 (n,), the author of each text; None: the text itself.
+    """
+    ranked = _ranked(scores.secret, scores.scores, scores.truth, units)
+    return _of_area(scores.secret, ranked) if ranked else []
 
 
 def _lift(ranking: Ranking) -> Metric:

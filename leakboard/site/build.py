@@ -69,7 +69,7 @@ def write_report(board: Board, path: Path, day: str, notes: Notes) -> None:
         StorageError: the file cannot be written.
     """
     content = own_report(board, day, notes)
-    needed = [name for name in libraries.NAMES if name != "plotly.min.js" or content["scatters"]]
+    needed = [name for name in libraries.NAMES if name != "plotly.min.js" or content["scatters"] or content["drawn"]]
     _write_alone("report", content, path, {name: libraries.library(name) for name in needed})
 
 

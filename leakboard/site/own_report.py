@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leakboard.board.schema import Row
 from leakboard.board.strongest import headlines
@@ -18,6 +18,9 @@ from leakboard.site.rendering import decimals
 from leakboard.site.views import views
 from leakboard.threats.sentence_parts import beats_constant, why_chance
 from leakboard.threats.threat import threat_named
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 QUESTION = "What do these vectors give away?"
 GIVEN_AWAY, CHANCE, NOT_FOUND = "given away", "may be chance", "not found"
@@ -48,6 +51,10 @@ class Notes:
     compared: Sequence[str] = ()
     """How releases differ."""
     warnings: Sequence[str] = ()
+    differences: Sequence[Row] = ()
+    """Rows with ``secret``, ``release``, ``compared_with``, the gains and their difference with its interval."""
+    figure: Figure | None = None
+    """The gain of each secret from each release."""
 
 
 def own_report(board: Board, day: str, notes: Notes) -> dict[str, Any]:
@@ -68,6 +75,7 @@ def own_report(board: Board, day: str, notes: Notes) -> dict[str, Any]:
         "releases": {name: _findings(board, name) for name in dict.fromkeys(row["victim"] for row in board.rows)},
         "victims": victims(board, ALONE),
         "scatters": scatters,
+        "drawn": charts.plain(notes.figure) if notes.figure else None,
         "data": table_data([*board.rows, *board.secrets]),
     }
 

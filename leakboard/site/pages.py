@@ -16,7 +16,7 @@ from leakboard.board.schema import column_names, columns, threats_of
 from leakboard.board.table_layouts import Table
 from leakboard.board.tables import guarded
 from leakboard.column import Column
-from leakboard.site.rendering import cell, filled
+from leakboard.site.rendering import cell, decimals, filled
 
 
 @functools.cache
@@ -29,7 +29,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"markdown": markdown, "sentence": sentence, "breakable": breakable}
+    made.filters |= {"markdown": markdown, "sentence": sentence, "breakable": breakable, "decimals": decimals}
     made.globals |= {"cell": cell, "columns": columns, "filled": filled, "grouped": grouped, "in_sight": in_sight}
     return made
 

@@ -250,8 +250,11 @@ class TestReleases:
             return f"{gain:.2f} ({gain - wider * (gain - low):.2f} to {gain + wider * (high - gain):.2f})"
 
         first, second = shown("before", "gender"), shown("after it", "gender")
+        difference = compared.differences.set_index("release").loc["after it"].iloc[0]
+        words = "{:.2f} ({:.2f} to {:.2f})".format(*difference[["difference", "difference_low", "difference_high"]])
         assert compared.sentences[:2] == [
-            f"gender: 'after it' gives away less than 'before': an attacker gains {second}, not {first}",
+            f"gender: 'after it' gives away less than 'before': an attacker gains {second}, not {first}; "
+            f"the difference is {words}",
             f"gender: no difference between 'before' and 'copy' is shown: an attacker gains {first} and {first}; "
             "the intervals overlap",
         ]
@@ -468,8 +471,8 @@ class TestCommand:
 
     @pytest.fixture
     def evaluate(self, files, command_line):
-        def call(*options, table="mine.csv", secrets="gender,age", command="evaluate"):
-            given = ["--vectors", files / "v.npy", "--secrets", secrets, "--out", files / "out"]
+        def call(*options, table="mine.csv", secrets="gender,age", command="evaluate", vectors=files / "v.npy"):
+            given = ["--vectors", vectors, "--secrets", secrets, "--out", files / "out"]
             return command_line(command, files / table, *given, *options)
 
         return call
@@ -490,8 +493,8 @@ class TestCommand:
         suites = []
         monkeypatch.setattr(own_vectors, "_common_id", lambda table, vectors: None)
         monkeypatch.setattr(own_vectors, "run_kept", lambda suite, out: suites.append(suite) or Report("", "", {}, ()))
-        for table, options in (("m*.csv", ["--column", "e"]), ("mine.csv", ["--vectors", "chroma:at#reviews"])):
-            evaluate(*options, table=table)
+        evaluate("--column", "e", table="m*.csv")
+        evaluate(vectors="chroma:at#reviews")
         (tables, victims) = ([suite[kind][0] for suite in suites] for kind in ("datasets", "victims"))
         assert [entry["table"]["path"] for entry in tables] == [str(files / "m*.csv"), str(files / "mine.csv")]
         assert [entry["precomputed"] for entry in victims] == [

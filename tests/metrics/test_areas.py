@@ -8,7 +8,7 @@ from marks import with_slow
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from leakboard.metrics.areas import Area, Ranking, _left_out, _variance
+from leakboard.metrics.areas import Area, Ranking, _variance, left_out
 
 
 def area_of(scores, inside, units=None):
@@ -36,7 +36,7 @@ def test_values_without_each_unit_are_those_of_the_other_units(users):
     rng = np.random.default_rng(0)
     scores, inside = rng.integers(0, 9, 60).astype(float), rng.random(60) < 0.4
     codes = np.arange(60) if users is None else rng.integers(0, users, 60)
-    area, left = _left_out(Ranking(scores, inside), codes)
+    area, left = left_out(Ranking(scores, inside), codes)
     assert area == pytest.approx(roc_auc_score(inside, scores))
     expected = [roc_auc_score(inside[codes != unit], scores[codes != unit]) for unit in range(codes.max() + 1)]
     assert left == pytest.approx(expected)
