@@ -17,12 +17,14 @@ from pydantic import Field
 
 from leakboard.data.classes import (
     MAX_CLASSES,
+    about_kind,
     about_spelling,
     check_names,
     check_secret,
     encode,
     encode_bins,
     is_measurement,
+    listed,
 )
 from leakboard.data.corpora import SPLITS, build_corpus, count_rows, divide, draw_from_train, drop_copies
 from leakboard.data.readers.tabular import InputRow, Rows, clean_category, clean_id, clean_text, expand, read_rows
@@ -137,6 +139,8 @@ class Table(Dataset):
         for role in ("user", "document"):
             if role in whole and (complaint := about_spelling(whole[role].unique(), f"{role}s", case_counts=True)):
                 raise RequestError(f"{self.path}: {complaint}")
+        if self.label and (complaint := about_kind(whole["label"].unique(), self.label, True)):
+            raise RequestError(f"{self.path}: the label {self.label!r} has {complaint}")
         labels = encode(whole, "label", self.path) if self.label else None
         if labels and (complaint := about_spelling(labels)):
             raise RequestError(f"{self.path}: the label {self.label!r}: {complaint}")
@@ -179,14 +183,14 @@ class Table(Dataset):
         if self.id:
             clean["id"] = clean_id(row[self.id], self.id)
         if self.label:
-            clean["label"] = clean_category(row[self.label], self.label)
+            clean["label"] = clean_category(listed(row[self.label]), self.label)
         if self.user:
             clean["user"] = clean_category(row[self.user], self.user)
         if self.document:
             clean["document"] = clean_id(row[self.document], self.document)
         for secret in self.secrets:
             is_number = self.bins and secret in self.bins
-            clean[secret] = _finite(row[secret], secret) if is_number else clean_category(row[secret], secret)
+            clean[secret] = _finite(row[secret], secret) if is_number else clean_category(listed(row[secret]), secret)
         for entity in self.entities:
             clean[entity] = _look_up(PRESENCE, row[entity], entity)
         for number in self.numbers:
@@ -198,6 +202,8 @@ class Table(Dataset):
     def _encode_secret(self, frame: pd.DataFrame, column: str) -> tuple[str, ...]:
         """Replace the values of a secret by the numbers of its classes, and return the names of the classes."""
         bins = (self.bins or {}).get(column)
+        if bins is None and (complaint := about_kind(frame[column].unique(), column)):
+            raise RequestError(f"{self.path}: the secret {column!r} has {complaint}")
         values = encode(frame, column, self.path) if bins is None else encode_bins(frame, column, bins)
         check_secret(values, column, self.path, is_binned=bins is not None)
         return values

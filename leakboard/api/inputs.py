@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakboard.data.classes import about_spelling, check_names, is_measurement
+from leakboard.data.classes import about_kind, about_spelling, check_names, is_measurement, listed
 from leakboard.data.readers.tabular import clean_category, clean_id, clean_text
 from leakboard.data.readers.vector_columns import DIMENSION
 from leakboard.data.readers.vectors import require_digits
@@ -105,7 +105,9 @@ def gather(
         "id": ("ids", ids),
         "document": ("documents", documents),
     }
-    given = {role: _column(name, value) for role, (name, value) in arguments.items() if value is not None}
+    given = {
+        role: _column(name, value, role == "label") for role, (name, value) in arguments.items() if value is not None
+    }
     rows = [*matrices, *named.values(), *given.values()]
     _check_lengths(rows)
     total = len(matrices[0])
@@ -124,6 +126,8 @@ def gather(
     finite = {matrix.name: _finite(matrix, names) for matrix in matrices}
     cleaners = {"text": clean_text, "document": clean_id, "id": clean_id}
     columns = {role: _classes(column, names, cleaners.get(role, clean_category)) for role, column in given.items()}
+    if "label" in given and (complaint := about_kind(set(columns["label"]), "label", True)):
+        raise RequestError(f"labels: {complaint}")
     columns |= {name: _secret(column, names) for name, column in named.items()}
     labels = numbers if names is None else names
     return Gathered(finite, pd.DataFrame(columns), total - len(numbers), list(map(str, labels)))
@@ -196,7 +200,7 @@ def _secrets(given: Any) -> dict[str, Column]:
     if isinstance(plain, pd.Series):
         plain = plain.to_frame(str(plain.name) if plain.name is not None else "secret")
     if isinstance(plain, Mapping | pd.DataFrame):
-        columns = {str(name): _column(f"secrets[{str(name)!r}]", plain[name]) for name in plain}
+        columns = {str(name): _column(f"secrets[{str(name)!r}]", plain[name], True) for name in plain}
         if len(columns) < len(list(plain)):
             raise RequestError(f"secrets: two columns have one name: {', '.join(map(str, plain))}")
     else:
@@ -213,13 +217,15 @@ def _secrets(given: Any) -> dict[str, Column]:
     return columns
 
 
-def _column(name: str, given: Any) -> Column:
+def _column(name: str, given: Any, are_classes: bool = False) -> Column:
     plain = _plain(name, given)
     if isinstance(plain, pd.DataFrame) and plain.shape[1] == 1:
         plain = plain.iloc[:, 0]
     if isinstance(plain, str | bytes | Mapping | set | frozenset | pd.DataFrame) or not hasattr(plain, "__len__"):
         raise RequestError(f"{name}: {_kind(given)} is not one column")
     values = plain.tolist() if hasattr(plain, "tolist") else list(plain)
+    if are_classes and isinstance(values, list) and getattr(plain, "ndim", 1) == 1:
+        values = [listed(value) for value in values]
     if not isinstance(values, list) or any(isinstance(value, list) for value in values[:1]):
         raise RequestError(f"{name}: {_kind(given)} of shape {np.shape(given)} is not one column")
     return Column(name, values, _index(plain))
@@ -319,6 +325,8 @@ def _finite(matrix: Column, names: pd.Index | None) -> NDArray[np.float32]:
 def _secret(column: Column, names: pd.Index | None) -> list[str]:
     values = _classes(column, names)
     classes = sorted(set(values))
+    if complaint := about_kind(classes, column.name.removeprefix("secrets['").removesuffix("']")):
+        raise RequestError(f"{column.name}: {complaint}")
     if len(classes) == 1:
         raise RequestError(f"{column.name}: it has one value only, {classes[0]!r}: nothing can be guessed")
     if complaint := about_spelling(classes):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,6 +136,41 @@ def about_spelling(values: Iterable[str], what: str = "classes", case_counts: bo
         if (other := first.setdefault(plain, value)) != value:
             return f"the {what} {other!r} and {value!r} differ in spelling only; write one of them"
     return ""
+
+
+def listed(value: Any) -> Any:
+    """Return a list, a set or an array of values as a text that `about_kind` knows, and anything else as it is."""
+    if isinstance(value, list | tuple | set | frozenset | np.ndarray):
+        return repr([str(entry) for entry in value])
+    return value
+
+
+def about_kind(names: Collection[str], column: str, is_label: bool = False) -> str:
+    """Return a complaint, with a way out, if most classes of a column are lists, or many of them are dates; else empty.
+
+    A few dates may be classes, such as the days of a survey.
+    """
+    first = min(names)
+    if _most(_LIST, names):
+        way_out = "write a column of 0 and 1 for each value; these are entities (--entities a,b) or, in Python, secrets"
+        return f"lists of values, as {first}; {'allowed: one class a row' if is_label else way_out}"
+    if len(names) > MAX_NUMBERS and _most(_DATE, names):
+        way_out = (
+            "write the year into a column of its own, and put it into bins, as --bins year=4 does, or in Python "
+            f"pandas.cut(frame[{column!r}].dt.year, 4)"
+        )
+        shown = f"{len(names)} values, most of them dates, as {first}"
+        return f"{shown}; {'allowed: classes, such as decades' if is_label else way_out}"
+    return ""
+
+
+def _most(pattern: re.Pattern[str], names: Collection[str]) -> bool:
+    return sum(bool(pattern.fullmatch(name)) for name in names) > len(names) / 2
+
+
+_LIST = re.compile(r"\[\s*(['\"].*)?\]", re.DOTALL)
+"""A list in JSON or Python. Intervals of pandas, as ``[0, 30]``, have no quotes."""
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?([./])\d\d?\2(\d{4}|\d\d)([ T].*)?", re.ASCII)
 
 
 def is_measurement(values: Sequence[str]) -> bool:

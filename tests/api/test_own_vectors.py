@@ -413,6 +413,23 @@ class TestTraps:
             leakboard.evaluate(vectors, secrets, **options)
         assert "\n" not in str(caught.value)
 
+    @pytest.mark.parametrize("as_label", [False, True])
+    @pytest.mark.parametrize(
+        ("column", "message"),
+        [
+            ([["a", "b"], ["a"]] * 30, "lists of values, as ['a', 'b']"),
+            (pd.Series([("a", "b"), ("a",)] * 30), "lists of values, as ['a', 'b']"),
+            (np.array(["['a']", "['b']"] * 30), "lists of values, as ['a']"),
+            (pd.date_range("1990", periods=60), "60 values, most of them dates, as 1990-01-01"),
+        ],
+    )
+    def test_lists_and_dates_are_refused(self, column, message, as_label):
+        given = ({"gender": list("fm") * 30}, {"labels": column}) if as_label else ({"topics": column}, {})
+        with pytest.raises(RequestError) as caught:
+            gather(np.zeros((60, 2)), given[0], **given[1])
+        name = "labels" if as_label else "secrets['topics']"
+        assert str(caught.value).startswith(f"{name}: {message}; ")
+
     def test_ages_are_no_classes_until_bins_are_made(self):
         ages = np.arange(60)
         with pytest.raises(RequestError, match="60 values, most of them numbers; make classes of them first"):

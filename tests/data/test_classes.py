@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakboard.data.classes import check_secret, encode_bins
+from leakboard.data.classes import about_kind, check_secret, encode_bins, listed
 from leakboard.errors import RequestError
 
 AGES = np.random.default_rng(0).permutation(np.repeat(np.arange(18, 78), 5))
@@ -84,3 +84,53 @@ def test_measurements_are_refused_and_bins_offered():
         RequestError, match=r"'age' has 21 values, most of them numbers \(from 0 to 20\).*bins: {age: 5}"
     ):
         check_secret([str(age) for age in range(21)], "age", "a.csv")
+
+
+DAYS = [f"20{year:02}-01-31" for year in range(30)]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        DAYS,
+        [f"{day} 10:00" for day in DAYS],
+        [f"{day}.1.1990" for day in range(1, 26)],
+        [f"{day}/12/90" for day in range(1, 26)],
+        [*DAYS, "unknown"],
+    ],
+)
+def test_many_dates_are_refused_with_a_way_out(names):
+    complaint = about_kind(names, "born")
+    assert complaint.startswith(
+        f"{len(names)} values, most of them dates, as {min(names)}; write the year into a column"
+    )
+    assert "--bins year=4" in complaint
+    assert "pandas.cut(frame['born'].dt.year, 4)" in complaint
+    assert about_kind(names, "born", is_label=True).endswith("; allowed: classes, such as decades")
+
+
+@pytest.mark.parametrize("value", [["a", "b"], ("a",), {"a"}, np.array(["a", "b"]), np.array([1, 2])])
+def test_lists_are_refused_with_a_way_out(value):
+    complaint = about_kind([listed(value)], "topics")
+    assert complaint.startswith("lists of values, as ['")
+    assert "--entities a,b" in complaint
+    assert about_kind([listed(value)], "topics", is_label=True).endswith("; allowed: one class a row")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        DAYS[:20],  # the days of a survey
+        ["[0, 30]", "[30, 60]"],
+        ["(0, 30]", "(30, 60]"],
+        ["f", "m", "['x']"],
+        [f"1.{minor}" for minor in range(40)],
+        [f"{number}-{number + 4}" for number in range(0, 200, 5)],
+    ],
+)
+def test_classes_that_look_a_little_like_them_are_taken(names):
+    assert about_kind(names, "a") == ""
+
+
+def test_one_value_stays_as_it_is():
+    assert [listed(value) for value in ("a", 1, None)] == ["a", 1, None]

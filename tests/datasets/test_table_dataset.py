@@ -403,3 +403,22 @@ def test_columns_that_are_not_what_they_are_named_are_refused(tmp_path, columns,
     pd.DataFrame(rows).to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(RequestError, match=re.escape(message)):
         Table(path=FileName(tmp_path / "a.csv"), secrets=("s",), **options).load()
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("born", "has 60 values, most of them dates, as 1990-01-01"),
+        ("topics", "has lists of values, as ['a', 'b']"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_dates_and_lists_are_no_classes(tmp_path, suffix, column, message):
+    rows = pd.DataFrame({"born": pd.date_range("1990", periods=60), "topics": [["a", "b"], ["a"]] * 30})
+    rows["gender"] = list("fm") * 30
+    path = tmp_path / f"rows.{suffix}"
+    rows.to_csv(path, index=False) if suffix == "csv" else rows.to_parquet(path)
+    for role, options in {"secret": {"secrets": (column,)}, "label": {"secrets": ("gender",), "label": column}}.items():
+        with pytest.raises(RequestError) as caught:
+            Table(path=FileName(path), text=None, **options).load()
+        assert str(caught.value).startswith(f"{path}: the {role} {column!r} {message}; ")
