@@ -299,6 +299,7 @@ def _reserved(folder: Path, vectors: Sequence[str] = ()) -> Iterator[None]:
 
 def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -> Report:
     """Run a suite in a folder that keeps it as ``suite.yaml``, or without one in a temporary folder."""
+    from leakboard.api.estimate import estimate
     from leakboard.api.own_stores import not_tried
     from leakboard.store import write_file
     from leakboard.suite.instances import as_entries
@@ -308,12 +309,14 @@ def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -
     registry = Registry()
     content = as_entries(suite, registry, "suite")
     loaded = load_suite(content, registry)
+    options: dict[str, Any] = {"progress": progress, "keeps_guesses": True}
+    options |= {"estimated": estimate(loaded)} if progress else {}
     if folder:
         write_file(folder / "suite.yaml", as_yaml(content))
-        report = compute(loaded, loaded.cells(), registry, folder, progress=progress, keeps_guesses=True)
+        report = compute(loaded, loaded.cells(), registry, folder, **options)
     else:
         with TemporaryDirectory(prefix="leakboard-") as temporary:
-            report = compute(loaded, loaded.cells(), registry, Path(temporary), progress=progress, keeps_guesses=True)
+            report = compute(loaded, loaded.cells(), registry, Path(temporary), **options)
     knows_encoder = any({"encoder", ENCODED} & victim["precomputed"].keys() for victim in suite["victims"])
     notes = (*report.notes, *(not_tried(report.records) if knows_encoder else ()))
     releases = tuple(victim["name"] for victim in suite["victims"] if "name" in victim)

@@ -14,6 +14,7 @@ from leakboard.api.arguments import FilePath, Whole, require
 from leakboard.errors import RequestError, nearest
 
 if TYPE_CHECKING:
+    from leakboard.api.estimate import Estimate
     from leakboard.api.report import Report
     from leakboard.suite.cells import Cell
     from leakboard.suite.registry import Registry
@@ -79,10 +80,12 @@ def compute(
     force: bool = False,
     progress: bool = True,
     keeps_guesses: bool = False,
+    estimated: Estimate | None = None,
 ) -> Report:
     """Compute cells of a suite that was read, write the run's files, and return the report.
 
-    With ``keeps_guesses`` the run and the report also have the guesses of each test row.
+    With ``keeps_guesses`` the run and the report also have the guesses of each test row. The estimate of the time is
+    shown before the first task.
     """
     from leakboard.api.report import Report
     from leakboard.board.published_numbers import read_reference
@@ -95,7 +98,7 @@ def compute(
 
     require_new_names(suite.cells())
     opened = open_run(suite, cells, out, registry, not force, keeps_guesses)
-    display = _Bar(progress)
+    display = _Bar(progress, estimated)
     execute(opened, display, Local(jobs) if jobs else InProcess(), force)
     records = opened.records()
     write_files(opened, records)
@@ -134,8 +137,8 @@ class _Bar:
     The bar is one line that rewrites itself, which terminals and notebooks show. A log file gets none.
     """
 
-    def __init__(self, is_wanted: bool):
-        self.is_wanted = is_wanted
+    def __init__(self, is_wanted: bool, estimated: Estimate | None = None):
+        self.is_wanted, self.estimated = is_wanted, estimated
         self.notes: list[str] = []
 
     def print(self, line: str) -> None:
@@ -153,6 +156,8 @@ class _Bar:
             stderr=True, emoji=False, force_jupyter=False, force_terminal="ipykernel" in sys.modules or None
         )
         is_seen = self.is_wanted and console.is_terminal
+        if is_seen and self.estimated and (sentence := self.estimated.sentence(kinds.values())):
+            console.print(sentence, markup=False, highlight=False, soft_wrap=True)
         given: Any = {"transient": True, "disable": not is_seen, "redirect_stdout": False, "redirect_stderr": False}
         self.bar = Progress(*Progress.get_default_columns(), console=console, **given)
         self.total = self.bar.add_task("", total=len(kinds))

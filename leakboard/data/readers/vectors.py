@@ -117,6 +117,39 @@ def require_digits(given: NDArray[Any], vectors: Floats, place: str) -> None:
             )
 
 
+def shape_of(path: Source) -> tuple[int, int] | None:
+    """Return the number of vectors and dimensions of a file, without reading all of it; None: unknown.
+
+    Of a table, each line is a vector, and each number of the first row a dimension; so both may be a few too many.
+    """
+    try:
+        if isinstance(path, InMemory):
+            rows, dimensions = path.content.shape
+        elif not isinstance(path, Path) or path.suffix.lower() not in (".npy", ".parquet", ".csv", ".tsv", ".jsonl"):
+            return None
+        elif path.suffix.lower() == ".npy":
+            rows, dimensions = np.lib.format.open_memmap(path, "r").shape
+        else:
+            first = next(open_rows(path, None))
+            values = first.values() if isinstance(first, dict) else ()
+            parts = map(_parsed, values)
+            dimensions = sum(len(part) if isinstance(part, list) else _kind(part) == "number" for part in parts)
+            rows = _count_rows(path)
+    except (OSError, ValueError, StopIteration):
+        return None
+    return int(rows), int(dimensions)
+
+
+def _count_rows(path: Path) -> int:
+    if path.suffix.lower() == ".parquet":
+        from pyarrow.parquet import ParquetFile
+
+        with ParquetFile(path) as file:
+            return int(file.metadata.num_rows)
+    with path.open("rb") as stream:
+        return sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
+
+
 def column_names(path: Source) -> Sequence[str]:
     """Return the names of a table's columns, or of an npz file's arrays; none if the file is an npy or unreadable.
 
