@@ -18,6 +18,7 @@ from leakboard.board.table_layouts import TABLES
 from leakboard.cli.commands import app
 from leakboard.cli.listing import what_meets
 from leakboard.metrics.entries import METRICS
+from leakboard.site.licences import licences
 from leakboard.site.sections import markdown_table
 from leakboard.suite.options import describe
 from leakboard.suite.registry import Registry
@@ -27,7 +28,7 @@ from leakboard.threats.threat import known_threats
 PICTURE = Path(leakboard.site.__file__).parent / "templates" / "threat_model.svg"
 PICTURE_IN_CHECKOUT = "../leakboard/site/templates/threat_model.svg"
 """How `docs/threat_model.md` names the picture, so that it is also shown in a checkout."""
-FUNCTIONS = ("evaluate", "audit", "run", "open_board", "boards")
+FUNCTIONS = ("evaluate", "compare", "audit", "run", "open_board", "boards")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -169,6 +170,22 @@ def python() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def dependencies() -> str:
+    """Return the page of licences."""
+    needed = licences()
+    head = ["package", "version here", "licence", "named by LeakBoard"]
+    rows = [[code(p.package), code(p.version), escaped(p.licence), "yes" if p.direct else ""] for p in needed]
+    parts = [
+        "# Licences of dependencies",
+        f"LeakBoard has the Apache License 2.0. It needs {len(needed)} packages. Each is installed from a registry, "
+        "and none is copied or modified. The table says what these packages themselves say, in the installation that "
+        "made this page.",
+        table(head, rows),
+        "Extras such as `ray` or `stores` need further packages. A torch with CUDA also needs NVIDIA's libraries.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def member(found: Any) -> Any:
     """Return the function behind a property."""
     return getattr(found, "fget", None) or getattr(found, "func", None) or found
@@ -212,5 +229,6 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "datasets": lambda: plugins("datasets"),
     "victims": lambda: plugins("victims"),
     "attacks": lambda: plugins("attacks"),
+    "licences": dependencies,
 }
 """The generated pages, by the names of their files."""

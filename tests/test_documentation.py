@@ -16,6 +16,7 @@ from snippets import NOT_RUN, ROOT, Reader, blocks, check_command, command_lines
 from leakboard.cli import commands
 from leakboard.execution.engines import InProcess
 from leakboard.pipeline import runner
+from leakboard.site.licences import licences
 from leakboard.suite import options
 from leakboard.suite.registry import FOLDERS, Registry
 from leakboard.suite.suite_file import SuiteFile
@@ -196,6 +197,10 @@ class TestSite:
         described = options.describe(SuiteFile)
         assert {option.name for option in described} == set(SuiteFile.model_fields)
         assert all(f"<code>{option.name}</code>" in page and option.text for option in described)
+
+    def test_the_reference_has_the_licence_of_every_dependency(self, built):
+        page = html.unescape((built / "reference" / "licences.html").read_text("utf-8"))
+        assert all(f"<code>{entry.package}</code>" in page and entry.licence in page for entry in licences())
 
     def test_the_search_works_from_disk_and_nothing_else_is_asked(self, built, browser):
         urls, errors = [], []
