@@ -131,7 +131,8 @@ class Comparison:
     def _difference_in_words(self) -> str:
         if self.difference is None:
             return ""
-        return "; the difference is {:.2f} ({:.2f} to {:.2f})".format(*self.difference)
+        shown = [round(number, 2) + 0.0 for number in self.difference]  # no minus before 0.00
+        return "; the difference is {:.2f} ({:.2f} to {:.2f})".format(*shown)
 
 
 def comparisons(rows: Sequence[Row], releases: Sequence[str], guessed: Guessed = lambda row: ()) -> list[Comparison]:

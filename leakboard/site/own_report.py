@@ -72,6 +72,7 @@ def own_report(board: Board, day: str, notes: Notes) -> dict[str, Any]:
         "own": True,
         "facts": _facts(board, day),
         "notes": notes,
+        "differences": [_rounded(row) for row in notes.differences],
         "releases": {name: _findings(board, name) for name in dict.fromkeys(row["victim"] for row in board.rows)},
         "victims": victims(board, ALONE),
         "scatters": scatters,
@@ -90,13 +91,20 @@ def _finding(row: Row) -> Finding:
     return Finding(kind, threat_named(row["threat"]).sentence(row))
 
 
+def _rounded(row: Row) -> Row:
+    """Return a row with numbers of two digits, without a minus before 0.00."""
+    return {name: round(value, 2) + 0.0 if isinstance(value, float) else value for name, value in row.items()}
+
+
 def _facts(board: Board, day: str) -> list[tuple[str, str]]:
     """Return what was tried, on how many texts, and when; unknown things are left out by the template."""
     first = board.rows[0] if board.rows else {}
     known = [row["known_pairs"] for row in board.rows if row.get("known_pairs")]
     secrets = dict.fromkeys(secret for row in board.rows for secret in row["secrets"].split("; "))
-    accuracy, constant = decimals(first.get("task_accuracy"), 2), decimals(first.get("task_majority"), 2)
-    several = len({row["victim"] for row in board.rows}) > 1
+    constant = decimals(first.get("task_majority"), 2)
+    accuracies = {row["victim"]: decimals(row.get("task_accuracy"), 2) for row in board.rows}
+    several = len(accuracies) > 1
+    accuracy = ", ".join(f"{name}: {shown}" if several else shown for name, shown in accuracies.items() if shown)
     on = date.fromisoformat(day)
     return [
         ("day", f"{on.day} {on:%B %Y}"),
@@ -104,5 +112,5 @@ def _facts(board: Board, day: str) -> list[tuple[str, str]]:
         ("texts that attackers knew", f"{max(known):,.0f}, with vectors and secrets" if known else ""),
         ("secrets", ", ".join(secrets)),
         ("attacks", ", ".join(dict.fromkeys(row["attack"].replace("_", " ") for row in board.rows))),
-        ("task accuracy", f"{accuracy} (constant guess: {constant})" if accuracy and not several else ""),
+        ("task accuracy", f"{accuracy} (constant guess: {constant})" if accuracy else ""),
     ]

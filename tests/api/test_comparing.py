@@ -93,6 +93,7 @@ class TestShown:
             "no difference shown",
         ):
             assert shown in page
+        assert "-0.00" not in page.partition("Details")[0]
         row = compared.differences.iloc[0]
         assert f"{row['difference_low']:.2f} to {row['difference_high']:.2f}" in page
 

@@ -247,6 +247,7 @@ class TestOwnVectors:
         two = [record(), dataclasses.replace(record(gender=0.6), victim="other")]
         compared = self.saved(tmp_path, *two, releases=("lsa", "other"))
         assert "Compared gender:" in compared
+        assert "task accuracy lsa: 0.90, other: 0.90 (constant guess:" in compared
 
     def test_a_suite_has_the_page_of_a_board(self, tmp_path):
         assert "What it does not show" not in self.saved(tmp_path, record(), day="")
