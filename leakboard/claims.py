@@ -14,8 +14,11 @@ TrainingUnit = Literal["pair", "document", "user"]
 """One unit of training data: a (centre, context) pair of words, a text, or all texts of a user."""
 ReleaseUnit = Literal["word", "document", "vector", "coordinate"]
 """The unit in which two neighbouring inputs of a release differ."""
-Distance = Literal["euclidean", "l1", "angular"]
-"""Distances of inputs for metric privacy; ``angular`` is the angle of two vectors (radians)."""
+Distance = Literal["euclidean", "l1", "angular", "mahalanobis", "list"]
+"""Distances of inputs for metric privacy; ``angular`` is the angle of two vectors (radians).
+
+Two are for words alone: ``mahalanobis`` is that of their vectors, and ``list`` counts places in a list of all words.
+"""
 TRAINING_UNITS, RELEASE_UNITS, DISTANCE_NAMES = map(get_args, (TrainingUnit, ReleaseUnit, Distance))
 PER_DISTANCE = "unit of "
 """How the unit of a claim begins in words if epsilon is for each unit of a distance."""
@@ -46,6 +49,11 @@ class ReleaseClaim:
     """
     words: int | None = field(default=None, metadata=LATER)
     """Number of words of the document that ``epsilon`` is for, if it is the sum over words; None: no sum."""
+    exact: float | None = field(default=None, metadata=LATER)
+    """Epsilon that two inputs and an output were computed to need, for one publication; None: nothing was computed.
+
+    Unlike the bound of an audit it is not estimated, so it has no confidence.
+    """
 
     def __post_init__(self) -> None:
         _check(self, RELEASE_UNITS, "mechanism", "sensitivity")
@@ -57,6 +65,8 @@ class ReleaseClaim:
         if self.words is not None and (self.unit != "document" or self.distance or not self.words >= 1):
             allowed = "a whole number from 1, with the unit 'document' and without a distance"
             raise ValueError(f"claim: words={self.words!r} is not allowed: {allowed}")
+        if self.exact is not None and not self.exact >= 0:
+            raise ValueError(f"claim: exact={self.exact!r} is not allowed: a number from 0, infinity, or None")
         if not self.observations >= 1:
             raise ValueError(f"claim: observations={self.observations!r} is not allowed: a whole number from 1")
 
@@ -81,6 +91,7 @@ class ReleaseClaim:
             delta=delta,
             unit="document",
             words=words,
+            exact=None,
         )
 
 

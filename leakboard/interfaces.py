@@ -3,7 +3,8 @@
 LeakBoard calls a plugin's methods in this order:
 
 1. ``Dataset.load`` returns a `Corpus`: texts with a task label and secrets, in the splits train, dev and test.
-2. ``Victim.fit`` trains on train and dev, and returns a `FittedVictim`, which publishes vectors of texts or of words.
+2. ``Victim.fit`` trains on train and dev, and returns a `FittedVictim`. It publishes vectors of texts or of words, or
+   texts whose words it replaced.
 3. ``Attack.fit`` learns from the view of its threat. A view has no secret to be guessed, and no test texts except the
    candidates of membership attacks.
 4. The fitted attack guesses, for instance the secrets of the test texts. LeakBoard scores the guesses.
@@ -36,9 +37,9 @@ from leakboard.errors import RequestError
 from leakboard.mechanism import ReleaseMechanism
 from leakboard.store import load_fields, save_fields
 
-Publication = Literal["documents", "words", "releases"]
-"""Kinds of publications: a vector of each text, or of each word. ``releases``: the noise mechanism itself, which audits
-apply to any vector."""
+Publication = Literal["documents", "words", "texts", "releases"]
+"""Kinds of publications: a vector of each text, or of each word; or texts whose words were replaced. ``releases``: the
+noise mechanism itself, which audits apply to any vector."""
 AuxiliaryRegime = Literal["within", "overlap", "disjoint"]
 """How the attacker's own texts overlap with the victim's, if both come from one corpus."""
 
@@ -144,6 +145,18 @@ class FittedVictim:
 
         None: there is no public encoder.
         """
+        return None
+
+    def publish_texts(self, texts: Texts, rng: Generator) -> Texts:
+        """Return each text with its words replaced, one by one and in order, split at blanks.
+
+        A victim that publishes texts and documents encodes these texts: the same ``rng`` gives their vectors.
+        """
+        raise RequestError(f"{type(self).__name__} publishes no texts")
+
+    @property
+    def text_channel(self) -> Any:
+        """The public rule that replaces the words, a `leakboard.privacy.channels.texts.TextChannel`; else None."""
         return None
 
     def publish_words(self, texts: Texts, rng: Generator) -> PublishedWords:

@@ -94,6 +94,7 @@ class TestDistance:
             ({}, "word"),
             ({"distance": "euclidean", "unit": "vector"}, "unit of euclidean distance between vectors"),
             ({"words": 20, "unit": "document"}, "document of 20 words"),
+            ({"exact": math.inf}, "word"),
         ],
     )
     def test_the_unit_in_words(self, changes, unit):
@@ -103,13 +104,14 @@ class TestDistance:
         assert claim_from_json(json.loads(text)) == claim
 
     def test_claims_without_a_distance_are_written_as_before(self):
-        assert not {"distance", "words"} & claim_as_json(ReleaseClaim(**RELEASE)).keys()
+        assert not {"distance", "words", "exact"} & claim_as_json(ReleaseClaim(**RELEASE)).keys()
 
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"distance": "cosine"}, "claim: distance='cosine' is not allowed: one of euclidean, l1, angular, or None"),
+            ({"distance": "cosine"}, "claim: distance='cosine' is not allowed: one of euclidean, l1, angular, mah"),
             ({"distance": "l1", "unit": "coordinate"}, "claim: unit='coordinate' is not allowed with a distance"),
+            ({"exact": math.nan}, "claim: exact=nan is not allowed: a number from 0, infinity, or None"),
             ({"words": 3}, "claim: words=3 is not allowed: a whole number from 1, with the unit 'document'"),
             ({"words": 0, "unit": "document"}, "claim: words=0 is not allowed"),
             ({"words": 3, "unit": "document", "distance": "l1"}, "claim: words=3 is not allowed"),

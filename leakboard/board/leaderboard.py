@@ -43,6 +43,13 @@ class AuditBounds(NamedTuple):
         delta = claim["delta"] if (claim := weakest_claim(records)) else 0.0
         return cls(corrected_bound(cells), corrected_bound(cells, verdict_error(delta)))
 
+    def at_least(self, exact: float | None) -> AuditBounds:
+        """Return the bounds, raised to an epsilon that was computed without an error; None: nothing was computed."""
+        if exact is None:
+            return self
+        bound, beyond_doubt = (exact if bound is None else max(bound, exact) for bound in self)
+        return AuditBounds(bound, beyond_doubt)
+
 
 def leaderboard(records: Sequence[Record]) -> list[Row]:
     """Return the rows of each (dataset, victim, attack) that was measured or failed: means over seeds.
@@ -52,7 +59,7 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
       columns ``..._sd`` are standard deviations over seeds, empty with one seed.
     - ``epsilon_audited`` is the largest bound of the audits of the victim, all seeds and pairs together
       (`corrected_bound`). It is in every row of the victim that has its claim. A victim that claims nothing has it in
-      the rows of its audits alone, for their unit and delta.
+      the rows of its audits alone, for their unit and delta. A claim may have an exact one (`ReleaseClaim.exact`).
     - ``epsilon_audited`` and the verdict are about one release at its own delta. In rows of an attack that sees several
       releases (``observations``), the claimed and proved epsilons and the delta are the sums.
     - If the claims of the seeds differ, the row has the claim with the largest epsilon, and its status says so.
@@ -139,6 +146,7 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
     row |= _means(done)
     audit_bounds = bounds.get(_audit_subject(first), AuditBounds())
     if claim := weakest_claim(done):
+        audit_bounds = audit_bounds.at_least(claim.get("exact"))
         row |= {
             "epsilon_claimed": claim["epsilon"],
             "epsilon_proved": claim["proved"],

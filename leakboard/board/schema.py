@@ -371,7 +371,8 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "epsilon_audited",
-        "Lower bound on epsilon at 95 % confidence, from all audits of the victim together.",
+        "Lower bound on epsilon at 95 % confidence, from all audits of the victim together. If it replaces words "
+        "by a known law, the bound is computed, without an error; `inf` if an output excludes an input.",
         ("leaderboard.csv", "report", *EPSILONS),
         title="audited",
         kind="bound",

@@ -118,7 +118,8 @@ def csv_field(column: Column, value: Any, row: Row) -> str:
     if column.kind == "delta":
         return f"{value:.4g}"
     if column.kind == "bound" or (column.kind == "score" and threat_named(row.get("threat", "")).bounds_epsilon):
-        return str(Decimal(repr(float(value))).quantize(Decimal("0.0001"), ROUND_FLOOR))
+        exact = Decimal(repr(float(value)))
+        return str(exact.quantize(Decimal("0.0001"), ROUND_FLOOR)) if exact.is_finite() else str(value)
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 

@@ -1,6 +1,6 @@
 """Print plugins and suites (``list``), which attacks apply to which victims, and one plugin (``show``).
 
-An attack needs documents, words or releases; a victim publishes some of these.
+An attack needs documents, words, texts or releases; a victim publishes some of these.
 """
 
 from __future__ import annotations

@@ -15,9 +15,11 @@ from leakboard.conformance.promises import NotChecked, expect, promise
 from leakboard.conformance.stand_ins import corpus_without_labels, published
 from leakboard.conformance.subjects import Subject
 from leakboard.conformance.values import content, digest
+from leakboard.data.tokens import words
 from leakboard.errors import RequestError
 from leakboard.interfaces import FittedVictim, Floats, Texts, Victim
 from leakboard.pipeline.repetition import are_near, mixes_up
+from leakboard.privacy.channels.texts import TextChannel
 from leakboard.randomness import stream
 from leakboard.threats.published import why_no_releases
 
@@ -106,17 +108,32 @@ def publishes_words(subject: Subject) -> None:
     if "words" not in subject.plugin.publishes:
         raise NotChecked("it publishes no words")
     texts, part = subject.corpus.texts("test"), type(subject.fitted).publish_words
-    words = subject.fitted.publish_words(texts, np.random.default_rng(0))
-    expect(words.words, "it publishes no word", part)
-    _expect_floats(words.vectors, len(words.words), part)
+    table = subject.fitted.publish_words(texts, np.random.default_rng(0))
+    expect(table.words, "it publishes no word", part)
+    _expect_floats(table.vectors, len(table.words), part)
     exact, exactly = subject.fitted.exact_words(texts), type(subject.fitted).exact_words
-    expect(exact is None or exact.words == words.words, "it returns other words than publish_words", exactly)
-    if (index := words.text_index) is None:
-        expect(len(set(words.words)) == len(words.words), "a word occurs twice in the table", part)
+    expect(exact is None or exact.words == table.words, "it returns other words than publish_words", exactly)
+    if (index := table.text_index) is None:
+        expect(len(set(table.words)) == len(table.words), "a word occurs twice in the table", part)
         return
-    expect(index.shape == (len(words.words),), f"text_index has shape {index.shape}", part)
+    expect(index.shape == (len(table.words),), f"text_index has shape {index.shape}", part)
     in_order = bool((np.diff(index) >= 0).all()) and 0 <= index[0] <= index[-1] < len(texts)
     expect(in_order, "text_index is not in the order of the texts", part)
+
+
+@promise("victims")
+def publishes_texts(subject: Subject) -> None:
+    """Each text is published as one text with as many words, and its channel is public."""
+    if "texts" not in subject.plugin.publishes:
+        raise NotChecked("it publishes no texts")
+    texts, fitted = subject.corpus.texts("test"), subject.fitted
+    part = type(fitted).publish_texts
+    published = fitted.publish_texts(texts, np.random.default_rng(0))
+    expect(len(published) == len(texts), f"{len(texts)} texts give {len(published)}", part)
+    for text, replaced in zip(texts, published, strict=True):
+        counts = len(words(text)), len(replaced.split())
+        expect(counts[0] == counts[1], f"a text of {counts[0]} words has {counts[1]} when published", part)
+    expect(isinstance(fitted.text_channel, TextChannel), "it has no text_channel", type(fitted).text_channel)
 
 
 @promise("victims")

@@ -82,6 +82,8 @@ def published(victim: Victim, fitted: FittedVictim, corpus: Corpus) -> list[Any]
             result.append(fitted.predict(vectors))
     if "words" in victim.publishes:
         result.append(fitted.publish_words(texts, np.random.default_rng(0)))
+    if "texts" in victim.publishes:
+        result.append(list(fitted.publish_texts(texts, np.random.default_rng(0))))
     return result
 
 

@@ -51,7 +51,7 @@ def fit(victim: Victim, corpus: Corpus, streams: Streams) -> FittedVictim:
 
 
 def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, streams: Streams) -> Publications:
-    """Publish vectors of the documents, of the words, or of both (`Victim.publishes`).
+    """Publish vectors of the documents or of the words, or texts (`Victim.publishes`).
 
     Args:
         victim: the victim's recipe.
@@ -60,12 +60,12 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
         streams: random streams of the victim.
 
     Raises:
-        ValueError: published vectors have a wrong shape or dtype, or are not finite.
+        ValueError: published vectors have a wrong shape or dtype, or are not finite; or a published text is missing.
     """
     seed_libraries(streams.seed_for("publish"))
     fitted = load()
     documents: dict[str, Floats] = {}
-    predicted = probabilities = ranks = words = None
+    predicted = probabilities = ranks = words = published_texts = None
     if "documents" in victim.publishes:
         for split in SPLITS:
             vectors = fitted.publish_documents(corpus.texts(split), streams.stream(f"publish {split}"))
@@ -87,10 +87,14 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
     if "words" in victim.publishes:
         words = fitted.publish_words(corpus.texts("test"), streams.stream("publish words"))
         _checked(words.vectors, len(words.words), "word vectors")
+    if "texts" in victim.publishes:  # the stream of the documents: their vectors are of these texts
+        published_texts = fitted.publish_texts(corpus.texts("test"), streams.stream("publish test"))
+        if len(published_texts) != len(corpus.splits["test"]):
+            raise ValueError(f"{len(published_texts)} texts of test, expected {len(corpus.splits['test'])}")
     claim, coverage = fitted.claim, fitted.coverage(corpus.texts("test"))
     publishes_vectors = not {"documents", "words"}.isdisjoint(victim.publishes)
     faults = find_faults(victim, load, corpus.texts("test"), streams) if publishes_vectors else ()
-    return Publications(documents, predicted, words, claim, coverage, probabilities, ranks, faults)
+    return Publications(documents, predicted, words, claim, coverage, probabilities, ranks, faults, published_texts)
 
 
 def _search_ranks(load: Callable[[], FittedVictim], texts: Texts, documents: Floats, streams: Streams) -> Integers:
@@ -138,6 +142,8 @@ def save_publications(published: Publications, folder: Path) -> None:
         (folder / "words.json").write_text(json.dumps(published.words.words), encoding="utf-8")
         if published.words.text_index is not None:
             np.save(folder / "text_index.npy", published.words.text_index)
+    if published.texts is not None:
+        (folder / "texts.json").write_text(json.dumps(published.texts), encoding="utf-8")
     about: dict[str, Any] = {
         "claim": claim_as_json(published.claim),
         "coverage": dataclasses.asdict(published.coverage),
@@ -157,6 +163,7 @@ def load_publications(folder: Path) -> Publications:
     words = None
     if (vectors := array("words")) is not None:
         words = PublishedWords(json.loads((folder / "words.json").read_text("utf-8")), vectors, array("text_index"))
+    texts = folder / "texts.json"
     about = json.loads((folder / "about.json").read_text("utf-8"))
     claim = claim_from_json(about["claim"])
     coverage = Coverage(**about["coverage"])
@@ -169,4 +176,5 @@ def load_publications(folder: Path) -> Publications:
         array("probabilities"),
         array("ranks"),
         tuple(about.get("faults", ())),
+        Texts(json.loads(texts.read_text("utf-8"))) if texts.is_file() else None,
     )

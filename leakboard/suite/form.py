@@ -11,7 +11,12 @@ from leakboard.interfaces import Attack, Dataset, FittedVictim, Publication, Vic
 
 BASES: dict[str, type] = {"datasets": Dataset, "victims": Victim, "attacks": Attack}
 PUBLICATIONS: tuple[str, ...] = get_args(Publication)
-PUBLISHED_BY = {"documents": "publish_documents", "words": "publish_words", "releases": "mechanism"}
+PUBLISHED_BY = {
+    "documents": "publish_documents",
+    "words": "publish_words",
+    "texts": "publish_texts",
+    "releases": "mechanism",
+}
 """Member of a fitted victim that makes each publication."""
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from leakboard.claims import PrivacyClaim, ReleaseClaim
 from leakboard.execution import devices
 from leakboard.interfaces import Coverage, FittedVictim, Floats, Integers, PublishedWords, Texts, Victim
+from leakboard.store import LATER
 from leakboard.workspace import shared_array
 
 MAX_KEPT = 8
@@ -38,6 +39,8 @@ class Publications:
     victim cannot encode new texts."""
     faults: tuple[str, ...] = ()
     """Metrics of `leakboard.pipeline.victim_metrics` that say which promise the victim breaks."""
+    texts: Texts | None = field(default=None, metadata=LATER)
+    """The test texts with their words replaced; None if the victim publishes no texts."""
 
 
 @dataclass

@@ -96,6 +96,22 @@ class TestThreeEpsilons:
         row = rows([scored(0, 0.7, claim=CLAIM | {"proved": math.inf})])[0]
         assert (row["epsilon_proved"], row["epsilon_audited"], row["verdict"]) == ("inf", "", "unproven")
 
+    @pytest.mark.parametrize(
+        ("exact", "shown", "verdict"),
+        [(0.3, "0.3000", "unproven"), (0.7, "0.7000", "violated"), (math.inf, "inf", "violated")],
+    )
+    def test_a_computed_epsilon_needs_no_audit(self, exact, shown, verdict, rows):
+        claim = CLAIM | {"exact": exact}
+        (row,) = rows([scored(0, 0.7, claim=claim)])
+        assert (row["epsilon_audited"], row["verdict"]) == (shown, verdict)
+        audited = rows([self.audit(0, 900, 100, claim=claim), scored(0, 0.7, claim=claim)])
+        expected = max(bound_from_counts(900, 100, (1000, 1000), 0.0, 0.05), exact)
+        assert {row["epsilon_audited"] for row in audited} == {shown if math.isinf(exact) else floored(expected)}
+
+    def test_a_computed_epsilon_may_show_that_a_proved_claim_holds(self, rows):
+        (row,) = rows([scored(0, 0.7, claim=CLAIM | {"proved": 0.5, "exact": 0.5})])
+        assert row["verdict"] == "holds"
+
     def test_a_row_of_several_observations_has_the_composed_claim(self, rows):
         many = scored(0, 0.7, attack="many", claim=CLAIM | {"epsilon": 8.0, "proved": 64.0, "observations": 16})
         audit, composed = sorted(rows([self.audit(0, 900, 100), many]), key=lambda row: row["attack"])

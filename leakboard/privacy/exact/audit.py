@@ -68,9 +68,13 @@ class ExactAudit:
         is_violated = self.check.violated or is_violation(gap, self.claim, distance).any()
         if is_violated and self.precision != "approximate":
             return "violated"
+        return "holds" if self.claim.is_proved or self.is_exact else "not refuted"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether ``used`` is exact: all pairs with a claim were compared in an exact matrix."""
         compares_all_pairs = self.check.is_complete or (self.claim.distance == DIFFERENT and not self.claim.scope)
-        is_shown = compares_all_pairs and self.precision == "exact"
-        return "holds" if self.claim.is_proved or is_shown else "not refuted"
+        return compares_all_pairs and self.precision == "exact"
 
     @property
     def witness(self) -> Witness:

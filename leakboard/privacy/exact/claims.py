@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.interfaces import Integers
-from leakboard.privacy.channels.channel import ROWS, ChannelClaim, FittedChannel
+from leakboard.privacy.channels.channel import ChannelClaim, FittedChannel
 from leakboard.privacy.channels.words import Numbers
 from leakboard.privacy.exact.extremes import Witness
 
+WHOLE = 1_000
+"""Largest vocabulary whose matrix is computed once, and not anew for the neighbours of each input (8 MB)."""
 ROUNDING = 1e-9
 """Largest difference of logarithms that counts as rounding, times 1 + the bound (nats)."""
 
@@ -64,7 +66,7 @@ def check_claim(
     chosen = np.union1d(chosen, channel.special_inputs)
     shares: list[Numbers] = []
     violations, worst, most, is_complete = 0, None, -math.inf, len(chosen) == size
-    few = channel.log_probabilities(np.arange(size)) if size <= ROWS else None
+    few = channel.log_probabilities(np.arange(size)) if size <= WHOLE else None
     for first in chosen:
         distances = channel.distances(np.array([first]), np.arange(size))[0]
         distances[first] = np.inf
