@@ -29,6 +29,7 @@ from leakboard.metrics.neighbours import neighbour_metrics
 from leakboard.metrics.regression import regression_metrics
 from leakboard.metrics.retrieval import retrieval_metrics
 from leakboard.metrics.row_match import row_match_metrics
+from leakboard.metrics.sanitised_scores import sanitised_metrics, sensitive_kinds
 from leakboard.metrics.secret_scores import dev_metrics, secret_metrics
 from leakboard.metrics.sensitive_words import word_classes
 from leakboard.metrics.task import task_metrics
@@ -122,6 +123,14 @@ def links():
     return link_metrics(Links(ranked, scores.astype(np.float32)), truth, 300)
 
 
+def sanitised_words():
+    rng, scored = np.random.default_rng(13), corpus()
+    truth = [text.split() for text in scored.texts("test")]
+    published, read = ([[w if rng.random() < p else "w1" for w in text] for text in truth] for p in (0.3, 0.6))
+    kinds = sensitive_kinds(["w3"], dict.fromkeys(WORDS, 9))
+    return sanitised_metrics(read, truth, published, "w2", kinds, np.arange(40) // 4)
+
+
 def presence():
     rng = np.random.default_rng(12)
     stored = rng.random(200) < 0.5
@@ -166,6 +175,7 @@ SCORERS = {
     "membership": members,
     "linking": links,
     "presence": presence,
+    "sanitised_words": sanitised_words,
     "releases": releases,
     "canaries": canaries,
 }

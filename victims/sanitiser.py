@@ -38,7 +38,6 @@ from leakboard.data.tokens import words
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Coverage, FittedVictim, Floats, Integers, Publication, Texts, Victim
 from leakboard.privacy.channels.channel import DIFFERENT, FittedChannel
-from leakboard.privacy.channels.randomised_response import RandomisedResponse
 from leakboard.privacy.channels.texts import TOKEN, Rule, TextChannel
 from leakboard.privacy.channels.words import WordSpace
 from leakboard.privacy.exact.audit import ExactAudit, audit_channel
@@ -89,7 +88,7 @@ class Sanitiser(Victim):
         vectors = np.random.default_rng(0).standard_normal((len(syllables), 4)).round(2)
         lines = (f"{word} {' '.join(map(str, row))}\n" for word, row in zip(syllables, vectors, strict=True))
         (folder / "words.txt").write_text("".join(lines), "utf-8")
-        return cls(channel=RandomisedResponse(epsilon=4.0), vectors=FileName(folder / "words.txt"))
+        return cls(channel={"randomised_response": {"epsilon": 4.0}}, vectors=FileName(folder / "words.txt"))
 
     def fingerprint(self) -> str:
         """Identify the files of words and of the encoder."""

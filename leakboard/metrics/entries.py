@@ -247,6 +247,28 @@ METRICS: Mapping[str, MetricEntry] = {
     "token_precision": MetricEntry("Share of the words written by the attack that are in the text."),
     "token_recall": MetricEntry("Share of the text's words that the attack writes."),
     "token_f1": MetricEntry("Harmonic mean of token precision and token recall, pooled over texts."),
+    "words_right": MetricEntry("Share of the replaced words that the attack names.", since="0.2.0"),
+    "words_kept": MetricEntry("Share of the words that are published unchanged.", since="0.2.0"),
+    "context_free_bound": MetricEntry(
+        "Share of the words that the best attacker names on average, if it looks at one published word at a time.",
+        since="0.2.0",
+    ),
+    "names_right": MetricEntry("The same as `words_right`, for words of people's names.", since="0.2.0"),
+    "numbers_right": MetricEntry("The same as `words_right`, for words with a digit.", since="0.2.0"),
+    "rare_right": MetricEntry(
+        "The same as `words_right`, for words that are rare in the attacker's own texts.", since="0.2.0"
+    ),
+    "sensitive_right": MetricEntry("The same as `words_right`, for names, numbers and rare words.", since="0.2.0"),
+    "true_epsilon": MetricEntry(
+        "Largest log-ratio between any two words over all outputs of a channel.",
+        values=Values(0, math.inf),
+        since="0.2.0",
+    ),
+    "unused_budget": MetricEntry(
+        "Share of the claimed epsilon that no compared pair of words needs; below 0 if the claim is violated.",
+        values=ANY,
+        since="0.2.0",
+    ),
     "character_accuracy": MetricEntry("Share of the characters that are at the right position."),
     "exact_matches": MetricEntry("Share of the texts whose words are all recovered, in order."),
     "set_f1": MetricEntry("F1 over the different words of guess and text, pooled over texts.", since="0.2.0"),

@@ -135,7 +135,10 @@ def test_an_attack_tells_what_it_had_on_all_victims():
 
 @pytest.mark.parametrize(
     "name",
-    ["attributes", "entities", "texts", "words", "membership", "linking", "presence", "releases", "canaries"],
+    [
+        *("attributes", "entities", "texts", "words", "membership", "linking", "presence", "releases", "canaries"),
+        "sanitised_words",
+    ],
 )
 def test_every_threat_says_what_its_attackers_see(name):
     assert threat_named(name).sees
