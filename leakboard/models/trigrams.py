@@ -87,12 +87,13 @@ class Trigrams:
     def log_probabilities(self, first: ArrayLike, second: ArrayLike, third: ArrayLike) -> NDArray[np.float64]:
         """Return the natural logarithm of the probability of each third word after two others, float64.
 
-        The codes are broadcast. The history may hold `start`, the third word may be `end`.
+        The codes are broadcast, and each history is looked up once for all third words. The history may hold `start`,
+        the third word may be `end`.
         """
         base = self.words + 2
-        one, two, three = np.broadcast_arrays(*(np.asarray(codes, np.int64) for codes in (first, second, third)))
+        one, two, three = (np.asarray(codes, np.int64) for codes in (first, second, third))
         chance = np.full(three.shape, 1 / (self.words + 1))
-        for counts, history in zip(self.orders, (np.zeros_like(three), two, one * base + two), strict=True):
+        for counts, history in zip(self.orders, (np.zeros(1, np.int64)[0], two, one * base + two), strict=True):
             total, kinds = _found(counts.histories, history, counts.totals, counts.kinds)
             (times,) = _found(counts.sequences, history * base + three, counts.times)
             mixed = (times + kinds * chance) / np.maximum(total + kinds, 1)

@@ -112,8 +112,8 @@ class SanitisedWordsThreat(Threat["SanitisedWordsAttack"]):
         ),
         Column(
             "unused_budget",
-            "Share of the claimed epsilon that no compared pair of words needs; below 0 if the claim is violated, empty "
-            "if the computed epsilon is infinite.",
+            "Share of the claimed epsilon that no compared pair of words needs; below 0 if the claim is violated. "
+            "Empty if the computed epsilon is infinite.",
             TABLES,
             title="unused",
             kind="number",
