@@ -55,7 +55,7 @@ GENERATED = Path(__file__).with_name("_generated_words.txt")
 """Word2vec's vectors of 10,000 generated reviews without a leak, by another seed than the dataset's."""
 FEW_WORDS = 1_000
 """Vocabulary up to which all pairs of words are compared with the claim."""
-COMPARED = 500
+COMPARED = 200
 """Words of a larger vocabulary that are compared with their 50 nearest words."""
 Size = Annotated[int, Field(ge=2)]
 

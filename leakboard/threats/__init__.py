@@ -1,7 +1,7 @@
-"""Define the seven threats: the attacker's view, its answer, and the score of the answer.
+"""Define the threats: the attacker's view, its answer, and the score of the answer.
 
-`secrets` has two threats: attributes and entities. `words`, `texts`, `membership`, `releases` and `canaries` have one
-each. The other modules support them:
+`secrets` has two threats: attributes and entities. `words`, `texts`, `linking`, `presence`, `membership`,
+`sanitised_words`, `releases` and `canaries` have one each. The other modules support them:
 
 - `threat` is the base of all threats;
 - `oracle` answers an attack's questions to the victim;
