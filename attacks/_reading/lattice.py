@@ -6,7 +6,8 @@ With candidates x_t at each place t, the probability of a text and its publicati
 
 The forward-backward algorithm sums it over all texts of the lattice with a given word at a place, and Viterbi's finds
 the largest (Rabiner 1989, sections III.A to III.C). States are pairs of neighbouring words, so both are exact for the
-lattice. With all words in it they are the attacker's best guesses under this prior.
+lattice. With all words in it they are the attacker's best guesses under this prior. A ``weight`` below 1 is an exponent
+of the trigrams' probabilities.
 """
 
 import numpy as np
@@ -17,10 +18,10 @@ from leakboard.interfaces import Integers
 from leakboard.models.trigrams import Trigrams
 
 
-def likeliest_words(lattice: Lattice, law: Trigrams) -> Integers:
+def likeliest_words(lattice: Lattice, law: Trigrams, weight: float = 1.0) -> Integers:
     """Return the word with the largest posterior probability at each place, codes, int64 (T,)."""
     codes, logs = _with_starts(lattice, law)
-    steps, end = _transitions(codes, law)
+    steps, end = (weight * part for part in _transitions(codes, law))
     forward = [_first(logs)]
     for t, step in enumerate(steps):
         forward.append(_log_sum(forward[-1][:, :, None] + step, 0) + logs[t + 2])
@@ -32,10 +33,10 @@ def likeliest_words(lattice: Lattice, law: Trigrams) -> Integers:
     return chosen
 
 
-def likeliest_text(lattice: Lattice, law: Trigrams) -> Integers:
+def likeliest_text(lattice: Lattice, law: Trigrams, weight: float = 1.0) -> Integers:
     """Return the text with the largest posterior probability, codes, int64 (T,)."""
     codes, logs = _with_starts(lattice, law)
-    steps, end = _transitions(codes, law)
+    steps, end = (weight * part for part in _transitions(codes, law))
     best, back = _first(logs), []
     for t, step in enumerate(steps):
         scores = best[:, :, None] + step

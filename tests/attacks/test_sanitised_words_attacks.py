@@ -1,7 +1,7 @@
 """Attacks on sanitised words: equal to brute force, within the bound of a known law, and above single words there."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -188,6 +188,15 @@ class TestKnownLaw:
         assert read["single"] < read["single bound"] + ERROR
 
 
+@pytest.mark.parametrize("decode", [likeliest_words, likeliest_text])
+def test_without_weight_the_trigrams_say_nothing(decode, own, law):
+    """The likeliest word is that of the channel alone."""
+    for lattice in lattices(channel(), own, draw_publications(5, np.random.default_rng(3)), 4):
+        assert decode(lattice, law, 0.0).tolist() == [
+            int(codes[logs.argmax()]) for codes, logs in zip(lattice.codes, lattice.logs, strict=True)
+        ]
+
+
 def test_a_kept_word_is_read_as_itself_whether_or_not_the_attacker_knows_it(own, law):
     of = channel(unknown="kept")
     (lattice,) = lattices(of, own, [(["kelly", "red"],)], 3)
@@ -235,6 +244,17 @@ class TestAgainstASanitiser:
         assert whole["words_right"] > max(single["words_right"], single["context_free_bound"]) + 0.05
         assert whole["attack_advantage"] > 0.1
         assert "trigrams of" in whole["details"]
+
+    def test_the_weight_is_chosen_on_texts_of_its_own(self, side):
+        """Other texts of the law: the trigrams help. Texts in another order than the victim's: they do not."""
+        assert not self.score(SequenceBayes(), side)["details"].endswith("weight 0")
+        rows = [" ".join(reversed(text.split())) for text in side.auxiliary.texts("train")]
+        parts = dict(side.auxiliary.splits)
+        parts["train"] = parts["train"].remove_columns("text").add_column("text", rows)
+        misled = replace(side, auxiliary=replace(side.auxiliary, splits=type(side.auxiliary.splits)(parts)))
+        single = self.score(ContextFreeBayes(), misled)["words_right"]
+        assert self.score(SequenceBayes(weight=1.0), misled)["words_right"] < single - 0.1
+        assert self.score(SequenceBayes(), misled)["words_right"] > single - 0.02
 
     def test_more_publications_tell_more(self, side):
         for attack in (ContextFreeBayes, SequenceBayes):
