@@ -20,7 +20,6 @@ from pydantic import Field
 from leakboard.attacks._reading.lattice import likeliest_text, likeliest_words
 from leakboard.attacks._reading.likely_words import Lattice, OwnWords, lattices, read_words
 from leakboard.data.tokens import words
-from leakboard.interfaces import Texts
 from leakboard.models.trigrams import Trigrams
 from leakboard.suite.options import Count, attack
 from leakboard.threats.sanitised_words import (
@@ -52,10 +51,9 @@ class SequenceBayes(SanitisedWordsAttack):
         """Count the attacker's own words, pairs and triples, and publish its dev texts."""
         own, channel = OwnWords.of(view.auxiliary, view.channel), view.channel
         decode = likeliest_words if self.decoding == "words" else likeliest_text
-        dev = Texts(view.auxiliary.texts("dev")[:CHOSEN_ON] if self.weight is None else [])
+        dev = [words(text) for text in view.auxiliary.texts("dev")[: CHOSEN_ON if self.weight is None else 0]]
         rng = np.random.default_rng(seed)
-        published = [channel.publish(dev, rng) for _ in range(self.observations)]
-        tried: list[Releases] = [tuple(text.split() for text in one) for one in zip(*published, strict=True)]
+        tried: list[Releases] = [*zip(*(channel.publish(dev, rng) for _ in range(self.observations)), strict=True)]
         known = Trigrams.fit(own.texts[: len(view.auxiliary.texts("train"))], len(own.words))
         law = Trigrams.fit(own.texts, len(own.words))
 
@@ -65,7 +63,7 @@ class SequenceBayes(SanitisedWordsAttack):
 
         def right(found: Sequence[Lattice], weight: float) -> int:
             read = (read_one(one, text, known, weight) for one, text in zip(found, tried, strict=True))
-            return sum(sum(map(str.__eq__, one, words(text))) for one, text in zip(read, dev, strict=True))
+            return sum(sum(map(str.__eq__, one, text)) for one, text in zip(read, dev, strict=True))
 
         def read(texts: Sequence[Releases]) -> WordReadings:
             found = lattices(channel, own, [*tried, *texts], self.beam)

@@ -172,8 +172,8 @@ class FittedSanitiser(FittedVictim):
         return self.channel
 
     def publish_texts(self, texts: Texts, rng: np.random.Generator) -> Texts:
-        """Return the texts with each word replaced."""
-        return self.channel.publish(texts, rng)
+        """Return the texts with each word replaced; words are lower-case, numbers and emoji are words."""
+        return _publish(self.channel, texts, rng)
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return vectors of texts that are published first."""
@@ -235,10 +235,16 @@ def _audit(channel: FittedChannel) -> ExactAudit | None:
     return audit_channel(channel, stream("audit"), inputs, nearest)
 
 
+def _publish(channel: TextChannel, texts: Texts, rng: np.random.Generator) -> Texts:
+    """Split texts into words, and replace each word."""
+    published = channel.publish([words(text) for text in texts], rng)
+    return Texts([" ".join(text) for text in published], texts.rows, texts.ids)
+
+
 def _published(channel: TextChannel, corpus: Corpus, seed: int) -> Corpus:
     """Return the corpus with published texts."""
     splits = {}
     for name, rows in corpus.splits.items():
-        texts = channel.publish(corpus.texts(name), stream(seed, "texts of the encoder", name))
+        texts = _publish(channel, corpus.texts(name), stream(seed, "texts of the encoder", name))
         splits[name] = rows.remove_columns("text").add_column("text", list(texts))
     return replace(corpus, splits=type(corpus.splits)(splits))

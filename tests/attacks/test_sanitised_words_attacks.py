@@ -11,7 +11,6 @@ from leakboard.attacks._reading.likely_words import OwnWords, lattices, read_wor
 from leakboard.attacks.context_free_bayes import ContextFreeBayes
 from leakboard.attacks.sequence_bayes import SequenceBayes
 from leakboard.errors import NotApplicable
-from leakboard.interfaces import Texts
 from leakboard.models.trigrams import Trigrams
 from leakboard.pipeline.publications import fit, publish
 from leakboard.privacy.channels.channel import ChannelClaim, FittedChannel
@@ -158,8 +157,8 @@ def read(own, law):
     """Return the shares of words that attackers read right, and the bounds of the best ones."""
     of, rng = randomised(1.0), np.random.default_rng(5)
     truth = texts_of_law(COUNT, rng)
-    plain = Texts([" ".join(WORDS[code] for code in text) for text in truth])
-    published = [(text.split(),) for text in of.publish(plain, rng)]
+    plain = [[WORDS[code] for code in text] for text in truth]
+    published = [(text,) for text in of.publish(plain, rng)]
     found = lattices(of, own, published, 4)
 
     def share(decode):
@@ -170,7 +169,7 @@ def read(own, law):
         "sequence": share(lambda one: likeliest_words(one, law)),
         "single": share(lambda one: one.codes[:, 0]),
         "bound": bound_of_law(of),
-        "single bound": corpus_bound(of, [word for text in plain for word in text.split()]),
+        "single bound": corpus_bound(of, [word for text in plain for word in text]),
     }
 
 

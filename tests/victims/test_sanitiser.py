@@ -84,6 +84,15 @@ def test_known_words_differ_in_the_published_texts_and_kept_ones_show_themselves
     assert sanitiser().fit(corpus, 0).claim.exact <= 2.0
 
 
+def test_texts_are_split_as_everywhere_and_rows_and_ids_stay(sanitiser, corpus):
+    """At this epsilon every word of the vocabulary stays."""
+    same = sanitiser(epsilon=1e6).fit(corpus, 0)
+    assert publish(same, "The Inn, a hotel!", "", "?!") == ["unk inn unk hotel", "", ""]
+    assert publish(same, "7 \N{GRINNING FACE} inn") == ["unk unk inn"]
+    texts = same.publish_texts(Texts(["inn"], np.array([7]), ["a"]), np.random.default_rng(0))
+    assert (texts.rows.tolist(), texts.ids) == ([7], ["a"])
+
+
 def test_words_with_equal_vectors_have_equal_rows(sanitiser, corpus):
     """Metric privacy at distance 0: nothing may tell book from novel."""
     channel = sanitiser().fit(corpus, 0).text_channel.known

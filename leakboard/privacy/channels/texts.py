@@ -1,7 +1,6 @@
 """Replace the words of texts by a channel: each word alone, so that the claim is about one word.
 
-A text is split into words as by `leakboard.data.tokens.words`: lower case, without ASCII punctuation. Numbers and emoji
-are words. The published text has as many words, and an empty text stays empty: the number of words is public.
+The published text has as many words, and an empty text stays empty: the number of words is public.
 
 | rule | a word outside the vocabulary becomes |
 |---|---|
@@ -19,8 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.random import Generator
 
-from leakboard.data.tokens import words
-from leakboard.interfaces import Integers, Texts
+from leakboard.interfaces import Integers
 from leakboard.privacy.channels.channel import FittedChannel
 from leakboard.privacy.channels.unknown_words import with_unknown_words
 
@@ -61,13 +59,12 @@ class TextChannel:
         """Return the index of each word, int64 (n,); the token's for a word outside the vocabulary."""
         return np.array([self.rows.get(word, self.token) for word in plain], np.int64)
 
-    def publish(self, texts: Texts, rng: Generator) -> Texts:
+    def publish(self, texts: Sequence[Sequence[str]], rng: Generator) -> list[list[str]]:
         """Replace the words of texts; all words of all texts are drawn independently."""
-        plain = [words(text) for text in texts]
-        every = [word for text in plain for word in text]
+        every = [word for text in texts for word in text]
         vocabulary = self.known.space.words
         drawn = [vocabulary[row] for row in self.known.sample(self.inputs(every), rng)]
         if self.unknown == "kept":
             drawn = [new if word in self.rows else word for word, new in zip(every, drawn, strict=True)]
         left = iter(drawn)
-        return Texts([" ".join(next(left) for _ in text) for text in plain], texts.rows, texts.ids)
+        return [[next(left) for _ in text] for text in texts]

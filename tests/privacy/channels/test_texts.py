@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from leakboard.interfaces import Texts
 from leakboard.privacy.channels.randomised_response import RandomisedResponse
 from leakboard.privacy.channels.santext import SanText
 from leakboard.privacy.channels.texts import OUTSIDE, TOKEN, TextChannel
@@ -18,7 +17,7 @@ def channel(epsilon=2.0, **more):
 
 
 def publish(of, *texts, seed=0):
-    return list(of.publish(Texts(texts), np.random.default_rng(seed)))
+    return [" ".join(text) for text in of.publish([text.split() for text in texts], np.random.default_rng(seed))]
 
 
 def test_words_are_replaced_as_the_matrix_says():
@@ -28,11 +27,10 @@ def test_words_are_replaced_as_the_matrix_says():
     assert ((counts - 4_000 * expected) ** 2 / (4_000 * expected)).sum() < 16.3  # chi-square, 3 degrees, p = 0.001
 
 
-def test_texts_are_split_as_everywhere_and_keep_their_number_of_words():
+def test_texts_keep_their_number_of_words():
     """At this epsilon every word of the vocabulary stays."""
     same = channel(epsilon=1e6)
-    assert publish(same, "The Inn, a BOOK!", "", "?!", "hotel hotel") == ["unk inn unk book", "", "", "hotel hotel"]
-    assert publish(same, "7 \N{GRINNING FACE} inn") == ["unk unk inn"]
+    assert publish(same, "cheap inn a book", "", "hotel hotel") == ["unk inn unk book", "", "hotel hotel"]
 
 
 def test_a_text_of_ten_thousand_words_and_none_at_all():
@@ -65,12 +63,6 @@ def test_the_audited_channel_has_two_words_outside_if_these_are_kept():
     assert np.exp(logs[:, 4:]) == pytest.approx(np.eye(2))
     assert channel().audited is not kept
     assert len(channel().audited) == 4
-
-
-def test_rows_and_ids_of_texts_stay():
-    texts = Texts(["inn"], np.array([7]), ["a"])
-    published = channel().publish(texts, np.random.default_rng(0))
-    assert (published.rows.tolist(), published.ids) == ([7], ["a"])
 
 
 def test_a_vocabulary_needs_the_token():

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from leakboard.interfaces import Texts
 from leakboard.privacy.channels.noisy_vectors import MultivariateLaplace
 from leakboard.privacy.channels.santext import SanText
 from leakboard.privacy.channels.texts import TOKEN, TextChannel
@@ -52,7 +51,7 @@ def test_no_guess_by_single_words_is_better_on_average():
     logs = of.known.log_probabilities(of.inputs(TEXT))
     counts = np.array([TEXT.count(word) for word in TEXT])
     guess = [TEXT[int((np.exp(logs[:, y]) * counts).argmax())] for y in range(4)]
-    drawn = [of.publish(Texts([" ".join(TEXT)]), rng)[0].split() for _ in range(2_000)]
+    drawn = [of.publish([TEXT], rng)[0] for _ in range(2_000)]
     right = np.mean([[guess[WORDS.index(y)] == x for x, y in zip(TEXT, text, strict=True)] for text in drawn])
     assert right == pytest.approx(corpus_bound(of, TEXT), abs=4 * 0.5 / np.sqrt(2_000 * 15))
 
