@@ -188,6 +188,18 @@ class Mine(Lengths):
             KEPT.append(FittedLengths(1.0 + seed))
         return KEPT[0]
 """
+DROPS_WORDS = """
+@dataclass(frozen=True)
+class FittedFirstWords(FittedLengths):
+    def publish_texts(self, texts, rng):
+        return [text.split()[0] for text in texts]
+
+
+@victim(revision=1)
+class Mine(Lengths):
+    publishes = ("documents", "texts")
+    fitted_class = FittedFirstWords
+"""
 DOCUMENTS, REPEATABLE = "publishes documents", "publishes the same each time"
 OWN_VECTORS = "gives each text its own vector"
 BROKEN = {
@@ -249,6 +261,12 @@ BROKEN = {
         "it returns other words than publish_words",
         "    def exact_words(self, texts):",
     ),
+    "words are dropped": (
+        DROPS_WORDS,
+        "publishes texts",
+        "has 1 when published",
+        "    def publish_texts(self, texts, rng):",
+    ),
     "no fit": (HAS_NO_FIT, "is complete", "does not define fit, which every victim has; did", "@victim"),
 }
 
@@ -279,6 +297,7 @@ def test_a_victim_that_keeps_its_promises_passes(subject):
     assert [outcome.promise.name for outcome in results if outcome.status == "skipped"] == [
         "releases come from its mechanism",
         "publishes words",
+        "publishes texts",
         "learns the same as its training recipe",
     ]
 
