@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, sparse
 
 from leakboard.interfaces import Floats
 
@@ -29,6 +28,8 @@ class WordSums:
             vectors: float32 (n, d).
             words: size of the vocabulary.
         """
+        from scipy import linalg, sparse
+
         lengths = np.array([len(text) for text in texts])
         ends = np.concatenate([[0], np.cumsum(lengths)])
         codes = np.array([code for text in texts for code in text], np.int64)
