@@ -61,7 +61,7 @@ def test_bytes_that_are_no_text_stay_apart():
         ("import sys; sys.exit('no\\nmodel')", r"ended after 0 lines with exit status 1 \(its last line .*: model\)"),
         ("print(input())", "ended after 1 lines with exit status 0"),
         ("import sys; sys.stdin.read(); print(1)", r"printed 0 of 2 lines in 0\.3 s; it must print and flush a line"),
-        ("print(input(), flush=True); import time; time.sleep(60)", r"printed 1 of 2 lines in 0\.3 s"),
+        ("print(input(), flush=True); import time; time.sleep(60)", r"printed [01] of 2 lines in 0\.3 s"),
     ],
     ids=["nothing", "an error", "too few", "only at the end", "too slow"],
 )
