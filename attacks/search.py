@@ -52,7 +52,8 @@ class Search(TextsAttack):
     candidates: Count = 20
     """Number of edited texts that are encoded in each round, for each vector."""
     questions: Count = 50_000
-    """Largest number of questions about all vectors; a round that could exceed it is not begun."""
+    """Largest number of questions about all vectors; a round that could exceed it is not begun. Up to 40 more choose
+    who is asked."""
     words: Count = 20
     """Number of words that edits may write, those with the largest evidence."""
     nearest: Annotated[int, Field(ge=0)] = 2
@@ -102,7 +103,8 @@ class FittedSearch:
         found = []
         for target, evidence, starts in zip(targets, odds, self._starts(vectors, odds), strict=True):
             improved = {climbing.predicted(text, target, evidence) for text in starts}
-            found.append(Found(target, evidence, [text for _, text in sorted(improved, reverse=True)]))
+            texts = list(dict.fromkeys(text for _, text in sorted(improved, reverse=True)))
+            found.append(Found(target, evidence, texts))
         details = self._ask(found, climbing)
         return TextGuesses([self._written(one.texts[0]) for one in found], details=f"{details}{self.bag.remark}")
 
@@ -130,13 +132,18 @@ class FittedSearch:
         if (starts := sum(len(one.texts) for one in found)) > options.questions:
             return f"no questions ({starts} first texts, but questions: {options.questions})"
 
+        answered = 0
+
         def answer(texts: Sequence[Text]) -> Floats:
-            return encode(Texts([self._written(text) for text in texts]))
+            nonlocal answered
+            vectors = encode(Texts([self._written(text) for text in texts]))
+            answered += len(texts)
+            return vectors
 
         try:
             asked = climbing.rounds(found, answer, options.rounds, options.questions)
         except (NotApplicable, RequestError) as error:
-            return f"no questions ({error})"
+            return f"stopped after {answered} questions ({error})" if answered else f"no questions ({error})"
         cosine = float(np.mean([one.vectors[one.texts[0]] @ one.target for one in found])) if found else 0.0
         return f"{asked / max(1, len(found)):.0f} questions a text to {self.asked}; mean cosine {cosine:.3f}"
 

@@ -98,10 +98,12 @@ class Climbing:
         flat = [text for own in texts for text in own]
         if not flat:
             return 0
-        vectors, laws = iter(normalised(encode(flat))), iter(self.edits.log_laws(flat))
+        judged = zip(normalised(encode(flat)), self.edits.log_laws(flat), strict=True)
         for one, own in zip(found, texts, strict=True):
-            exact = {text: next(vectors) for text in own}
-            one.values |= {t: float(v @ one.target) + self.edits.prior * next(laws) for t, v in exact.items()}
+            exact = {}
+            for text, (vector, law) in zip(own, judged, strict=False):
+                exact[text] = vector
+                one.values[text] = float(vector @ one.target) + self.edits.prior * float(law)
             one.texts = sorted({*one.texts, *own}, key=lambda text: (-one.values[text], text))[: self.beam]
             known = one.vectors | exact
             one.vectors = {text: known[text] for text in one.texts}

@@ -239,6 +239,17 @@ def test_a_search_stops_when_nothing_is_better():
     assert found.texts in ([(0, 1)], [(1, 0)])
 
 
+def test_a_text_that_comes_twice_does_not_shift_the_law_of_others():
+    edits = Edits(law(), WordSums(np.eye(4, dtype=np.float32)), 0.5)
+    edits.sums.table[-1] = 0
+    climbing = Climbing(edits, lambda vectors: vectors[:, :3], words=3, beam=2, candidates=5)
+    targets = np.eye(4, dtype=np.float32)
+    found = [Found(targets[0], targets[0, :3], [(0,), (0,)]), Found(targets[1], targets[1, :3], [(1, 2)])]
+    climbing.rounds(found, lambda texts: np.stack([edits.sums(text) for text in texts]), 0, 99)
+    expected = 0.5**0.5 + 0.5 * edits.log_laws([(1, 2)])[0]
+    assert found[1].values[1, 2] == pytest.approx(expected, rel=1e-6)
+
+
 @dataclass(frozen=True)
 class FittedRotated(FittedVictim):
     key: int
