@@ -58,9 +58,9 @@ def agreement_metrics(
 
 
 def cosine_metrics(guessed: Floats, true: Floats, rng: np.random.Generator) -> list[Metric]:
-    """Return the mean cosine of the vectors of guesses and texts, float32 (n, d) each, and its floor."""
+    """Return the mean cosine of the vectors of guesses and texts, float32 (n, d) each, and its floor, if n > 1."""
     guessed, true = normalised(guessed), normalised(true)
-    orders = {"": np.arange(len(true)), FLOOR: another_order(len(true), rng)}
+    orders = {"": np.arange(len(true))} | ({FLOOR: another_order(len(true), rng)} if len(true) > 1 else {})
     means = {name: float((guessed[rows] * true).sum(1).clip(-1, 1).mean()) for name, rows in orders.items()}
     return [Metric(f"reencoded_cosine{name}", mean, n=len(true)) for name, mean in means.items()]
 

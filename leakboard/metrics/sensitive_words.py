@@ -12,7 +12,7 @@ and precision are over different words, pooled over texts.
 
 from __future__ import annotations
 
-import string
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,11 @@ from leakboard.metrics.measures import Metric, Ratio
 
 RARE = 1e-3
 """A word is rare if a smaller share of the attacker's texts has it."""
-SENTENCE_ENDS = (".", "!", "?", ":")
+SENTENCE_ENDS = (".", "!", "?", ":", "…")
+CLOSING = "\"'\u201d\u2019\u00bb)]"
+"""Closing quotes and brackets, which may stand after the end of a sentence."""
+FIRST_PERSON = re.compile(r"\W*I['\u2019]")
+"""Beginning of "I'll", which is no name."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,10 @@ def names(texts: Iterable[str]) -> set[str]:
         begins = True
         for token in text.split():
             word = "".join(words(token))
-            if len(word) > 1 and not begins:
+            if len(word) > 1 and not begins and not FIRST_PERSON.match(token):
                 written[word] += 1
-                capital[word] += token.lstrip(string.punctuation)[:1].isupper()
-            begins = token.rstrip("\"')").endswith(SENTENCE_ENDS)
+                capital[word] += re.sub(r"^\W+", "", token)[:1].isupper()
+            begins = token.rstrip(CLOSING).endswith(SENTENCE_ENDS)
     return {word for word, count in capital.items() if 2 * count > written[word]}
 
 

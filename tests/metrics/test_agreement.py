@@ -60,6 +60,8 @@ def test_in_another_order_no_row_keeps_its_place(n):
 
 def test_one_text_has_no_floor():
     assert not [name for name in agreement(["a"], ["a"]) if name.endswith("_floor")]
+    vector = np.eye(1, 4, dtype=np.float32)
+    assert values(cosine_metrics(vector, vector, np.random.default_rng(0))) == {"reencoded_cosine": 1}
 
 
 def test_cosines_of_right_vectors_are_one_and_those_of_other_texts_are_not():
@@ -71,6 +73,13 @@ def test_cosines_of_right_vectors_are_one_and_those_of_other_texts_are_not():
 def test_names_are_written_with_a_capital_inside_sentences():
     texts = ["The dog saw Anna Berg. Then a Dog met (Anna)", '"Yes." Today the dog slept; I saw the will of Will']
     assert names([*texts, "will"]) == {"anna", "berg"}
+
+
+def test_quotes_short_forms_and_dots_make_no_names():
+    assert names(["so I'm sure that I'll go and I\u2019ve seen it"]) == set()
+    quoted = {"\u201calice\u201d", "\u00abbob\u00bb"}  # tokens keep such quotes
+    assert names(["he met \u201cAlice\u201d and \u00abBob\u00bb there"]) == quoted
+    assert names(["he said \u201cgo home.\u201d Then he went", "well\u2026 Then he left"]) == set()
 
 
 def test_words_that_matter_are_scored_by_class():
