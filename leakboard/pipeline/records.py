@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 from leakboard.claims import CLAIM_TYPES
 from leakboard.errors import RequestError, plain
@@ -107,7 +108,7 @@ def is_finished(folder: Path, key: str, since: float, with_guesses: bool = False
     record = read_record(folder, key) if written >= since else None
     if record is None or record.status == "failed":
         return False
-    return not with_guesses or record.status == "skipped" or (folder / GUESSES).is_file()
+    return not with_guesses or record.status == "skipped" or is_zipfile(folder / GUESSES)
 
 
 def is_altered(folder: Path) -> bool:

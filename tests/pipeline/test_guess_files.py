@@ -60,6 +60,8 @@ def test_a_cell_without_its_guesses_is_not_finished_where_they_are_asked_for(gue
     assert [is_finished(tmp_path, KEY, 0.0, asked) for asked in (False, True)] == [True, False]
     write_guesses(tmp_path, KEY, guesses)
     assert is_finished(tmp_path, KEY, 0.0, True)
+    (tmp_path / GUESSES).write_bytes(b"")
+    assert not is_finished(tmp_path, KEY, 0.0, True)
 
 
 def test_a_skipped_cell_needs_none(tmp_path):
