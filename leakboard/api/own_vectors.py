@@ -100,12 +100,14 @@ def evaluate(
     """
     from leakboard.api.inputs import ROLES, gather
     from leakboard.api.own_stores import check_encoder, encode
-    from leakboard.api.risk import require_private
+    from leakboard.api.risk import require_private, require_risk_file
     from leakboard.suite.suite_file import Device
 
     require(FilePath | None, out=out, risk=risk)
     if risk is not None:
-        require_private(Path(risk))
+        require_risk_file(Path(risk))
+    if out is not None:
+        require_private(Path(out) / "suite.yaml")
     require(bool, progress=progress, drop_missing=drop_missing)
     require(Part | None, protection=protection)
     seed = as_int(seed)
@@ -147,8 +149,15 @@ def evaluate(
     notes = (*report.notes, *([left_out] if dropped else ()))
     guesses = {key: _named(of_cell, row_names) for key, of_cell in report.guesses.items()}
     report = dataclasses.replace(report, notes=notes, guesses=guesses)
-    if risk is not None:
-        report.save_risk(risk)
+    return report if risk is None else _with_risk_file(report, Path(risk))
+
+
+def _with_risk_file(report: Report, path: Path) -> Report:
+    """Write the file of rows at risk; if no attack allows it, the report says so and is not lost."""
+    try:
+        report.save_risk(path)
+    except RequestError as error:
+        return dataclasses.replace(report, notes=(*report.notes, f"{path} was not written: {error}"))
     return report
 
 

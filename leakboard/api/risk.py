@@ -7,6 +7,7 @@ number: attackers learn from the other rows, with their secrets. Probabilities a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -110,14 +111,34 @@ def require_private(path: Path) -> None:
         raise RequestError(f"{path}: a folder of published results; allowed: a folder that you do not publish")
 
 
+def require_risk_file(path: Path) -> None:
+    """Refuse a path that cannot become the file, before anything is computed.
+
+    Raises:
+        RequestError: it is in a folder of published results, in no folder that can be written, or another file.
+    """
+    require_private(path)
+    folder = path.resolve().parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise RequestError(f"{path}: allowed: a file in a folder that exists and can be written")
+    if path.exists() and not (path.is_file() and _is_risk_file(path)):
+        raise RequestError(f"{path}: not a file of rows at risk; allowed: such a file, or a new one")
+
+
+def _is_risk_file(path: Path) -> bool:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        header = file.readline().strip()
+    return header in (",".join(COLUMNS), ",".join(("release", *COLUMNS)))
+
+
 def write_risk(table: pd.DataFrame, path: Path) -> Path:
     """Write the table as CSV with mode 0600, and return its path.
 
     Raises:
-        RequestError: the path is in a folder of published results.
+        RequestError: `require_risk_file` refuses the path.
         StorageError: it cannot be written.
     """
-    require_private(path)
+    require_risk_file(path)
     safe = table.map(lambda value: guarded(value) if isinstance(value, str) else value)
     write_file(path, safe.to_csv(index=False), is_private=True)
     return path

@@ -74,7 +74,7 @@ def evaluate(
     Exit status 3, with --at-most or --at-least: a row breaks a limit, or vectors seem not to belong to their rows.
     """
     from leakboard.api.own_vectors import as_yaml, run_kept, suite_of
-    from leakboard.api.risk import require_private
+    from leakboard.api.risk import require_private, require_risk_file
     from leakboard.board.gates import failures, read_limits
     from leakboard.board.leaderboard import leaderboard
     from leakboard.cli.console import print_table, rich_table
@@ -82,8 +82,9 @@ def evaluate(
     from leakboard.data.readers.vector_databases import source
 
     require_folder(out)
+    require_private(out / "suite.yaml")
     if risk:
-        require_private(risk)
+        require_risk_file(risk)
     limits = read_limits(at_most or (), at_least or ())
     rows = _located("TABLE", table, expand(table))
     matrices = {name: _located("--vectors", file, [source(file)]) for name, file in _releases(vectors).items()}
@@ -120,13 +121,16 @@ def evaluate(
     console.print(as_yaml(suite), markup=False, highlight=False, soft_wrap=True)
     if html:
         console.print(str(report.save(html)), markup=False, highlight=False, soft_wrap=True)
-    if risk and any(record.status == "ok" for record in report.records):
-        written = f"{report.save_risk(risk)}: the guess of each test row, for you alone; other rows have no number"
-        console.print(written, markup=False, highlight=False, soft_wrap=True)
     broken = failures(report.records, leaderboard(report.records), report.names, limits)
     for line in broken:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     statuses = {record.status for record in report.records}
+    if risk and "ok" in statuses:
+        try:
+            written = f"{report.save_risk(risk)}: the guess of each test row, for you alone; other rows have no number"
+        except RequestError as error:
+            written = f"warning: {risk} was not written: {error}"
+        console.print(written, markup=False, highlight=False, soft_wrap=True)
     if "failed" in statuses or "ok" not in statuses:
         raise typer.Exit(1)
     if broken:

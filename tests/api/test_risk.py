@@ -116,6 +116,25 @@ def test_a_folder_that_is_published_is_refused(write, planted, evaluated, tmp_pa
     assert not path.parent.exists()
 
 
+def test_only_a_new_file_or_such_a_file_is_written(planted, evaluated, tmp_path):
+    mine = tmp_path / "table.csv"
+    mine.write_text("gender,age\nf,3\n", "utf-8")
+    for path, message in ((mine, "not a file of rows at risk"), (tmp_path / "no" / "risk.csv", "a folder that exists")):
+        with pytest.raises(RequestError, match=message):
+            leakboard.evaluate(*planted, risk=path)
+    assert mine.read_text("utf-8") == "gender,age\nf,3\n"
+    evaluated[0].save_risk(evaluated[1])  # again
+
+
+def test_a_report_without_rows_at_risk_is_not_lost(planted, tmp_path):
+    texts = [f"word{i % 7} other{i % 5} more{i}" for i in range(N)]
+    report = leakboard.evaluate(
+        planted[0], planted[1], texts=texts, attacks=["nearest_text"], risk=tmp_path / "risk.csv", progress=False
+    )
+    assert len(report.table)
+    assert any("risk.csv was not written" in note for note in report.notes)
+
+
 def test_other_reports_have_no_guesses():
     with pytest.raises(RequestError, match="risk: this report has no guesses of rows; allowed: a report of"):
         Report("demo", "", {}, ()).risk  # noqa: B018
