@@ -24,8 +24,8 @@ from leakboard.execution.resources import usable_cores
 from leakboard.metrics.entries import METRICS
 from leakboard.metrics.measures import Metric, overlap
 from leakboard.pipeline import runner
+from leakboard.pipeline.records import GUESSES, Record, pack, published_records
 from leakboard.pipeline.records import PUBLISHED as RECORDS
-from leakboard.pipeline.records import Record, pack, published_records
 from leakboard.pipeline.results import Result
 from leakboard.pipeline.runner import Run
 from leakboard.store import write_file
@@ -55,13 +55,16 @@ def publish(run: Run) -> list[Path]:
     A later run of an extended suite starts from these records: cells of the same identity are not computed again.
 
     Raises:
-        RequestError: cells are missing or failed, or are of plugins that declare no revision.
+        RequestError: cells are missing or failed, or are of plugins that declare no revision; or the folder has guesses
+            of rows, which are for their owner alone.
         StorageError: the folder cannot be written, or the disk is full.
     """
     if left := len(run.unfinished):
         raise RequestError(
             f"{run.suite.name}: {left} of {len(run.jobs)} cells have no result; only a finished run is published"
         )
+    if private := next(run.suite.home.rglob(GUESSES), None):
+        raise RequestError(f"{private}: guesses of rows are not published; allowed: a suite in another folder")
     records = run.records()
     keys = {record.key for record in records}
     published = [job for job in (*run.jobs, *run.others) if job.key in keys]

@@ -116,6 +116,13 @@ def test_a_folder_that_is_published_is_refused(write, planted, evaluated, tmp_pa
     assert not path.parent.exists()
 
 
+def test_a_folder_with_guesses_is_not_published(evaluated, command_line):
+    out = evaluated[1].parent / "out"
+    code, _, err = command_line("publish", out / "suite.yaml", "--out", out)
+    assert (code, "guesses of rows are not published" in err) == (2, True), err
+    assert not (out / PUBLISHED).exists()
+
+
 def test_only_a_new_file_or_such_a_file_is_written(planted, evaluated, tmp_path):
     mine = tmp_path / "table.csv"
     mine.write_text("gender,age\nf,3\n", "utf-8")
