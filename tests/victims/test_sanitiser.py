@@ -108,6 +108,12 @@ def test_a_calibrated_one_has_the_epsilon_that_was_asked_for(sanitiser, corpus):
     assert fitted.text_channel.true_epsilon == pytest.approx(1.0, abs=1e-3)
 
 
+def test_kept_words_violate_a_calibrated_claim(sanitiser, corpus):
+    claim = sanitiser("randomised_response", calibrate=True, epsilon=1.0, unknown="kept").fit(corpus, 0).claim
+    assert (claim.epsilon, claim.proved, claim.exact) == (1.0, math.inf, math.inf)
+    assert claim.caveat.endswith("= 0")
+
+
 def test_documents_are_the_vectors_of_the_published_texts(sanitiser, corpus):
     fitted, texts = sanitiser().fit(corpus, 0), Texts(["inn book", "hotel", "kelly"])
     vectors = fitted.publish_documents(texts, np.random.default_rng(3))

@@ -6,7 +6,8 @@
 | ``proved`` | the exact epsilon if the audit compared all pairs; else the paper's if its proof holds for the code |
 | ``exact`` | the largest log-ratio, for each unit of the distance, of the pairs that the audit compared |
 
-A calibrated channel claims the exact epsilon between any two words, whatever its paper claims.
+A calibrated channel claims the exact epsilon between any two words, whatever its paper claims. Words that are kept
+violate this claim. An approximate matrix has no ``exact`` epsilon.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ DISTANCES: Mapping[str, Distance | None] = {
     "places in the list": "list",
 }
 """The distance of a claim by its name in a channel."""
+ROUNDING = 1e-9
+"""Share of a claim by which rounding may exceed it."""
 
 
 def release_claim(
@@ -42,9 +45,13 @@ def release_claim(
     claim = channel.claim
     if calibrated is not None:
         assert audit is not None, "a channel without a matrix cannot be calibrated"
-        claim = ChannelClaim(calibrated, DIFFERENT, is_proved=audit.precision == "exact")
-        found = min(audit.true_epsilon, calibrated)
-        return _claim(claim, mechanism, found if claim.is_proved else math.inf, found, "")
+        claim, found = ChannelClaim(calibrated, DIFFERENT), audit.true_epsilon
+        if audit.precision == "approximate":
+            return _claim(claim, mechanism, math.inf, None, "")
+        if found > calibrated * (1 + ROUNDING):
+            return _claim(claim, mechanism, math.inf, found, witness_in_words(channel, audit.worst))
+        found = min(found, calibrated)
+        return _claim(claim, mechanism, found if audit.precision == "exact" else math.inf, found, "")
     if audit is None:
         return _claim(claim, mechanism, claim.epsilon if claim.is_proved else math.inf, None, "")
     found = audit.used * claim.epsilon

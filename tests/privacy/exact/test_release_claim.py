@@ -9,6 +9,7 @@ from leakboard.privacy.channels.custext import CusTextAsInPyPantera
 from leakboard.privacy.channels.noisy_vectors import MultivariateLaplace
 from leakboard.privacy.channels.randomised_response import RandomisedResponse
 from leakboard.privacy.channels.santext import FittedSanText, SanText, SanTextPlus
+from leakboard.privacy.channels.unknown_words import with_unknown_words
 from leakboard.privacy.channels.words import WordSpace
 from leakboard.privacy.exact.audit import audit_channel
 from leakboard.privacy.exact.calibration import calibrate
@@ -67,6 +68,17 @@ def test_a_calibrated_channel_claims_its_exact_epsilon_between_any_words():
     assert 0.999 <= found.exact <= 1.0
 
 
+def test_kept_words_violate_the_epsilon_that_a_channel_was_calibrated_to():
+    """An unknown word alone gives itself: no rounding."""
+    known = RandomisedResponse(epsilon=1.0).fit(LINE, np.random.default_rng(0))
+    channel = with_unknown_words(known, ["a", "b"], 0, "kept")
+    audit = audit_channel(channel, np.random.default_rng(0))
+    found = release_claim(channel, audit, "name", calibrated=1.0)
+    assert (found.epsilon, found.proved, found.exact) == (1.0, math.inf, math.inf)
+    assert found.caveat.startswith("a witness against it: P(")
+    assert found.caveat.endswith("= 0")
+
+
 def test_without_a_matrix_there_is_only_the_papers_proof():
     channel = MultivariateLaplace(epsilon=1.0).fit(LINE, np.random.default_rng(0))
     found = release_claim(channel, None, "name")
@@ -81,3 +93,9 @@ def test_rows_of_an_approximate_matrix_show_nothing():
     channel = Approximate(LINE, 1.0)
     found = release_claim(channel, audit_channel(channel, np.random.default_rng(0)), "name")
     assert (found.proved, found.exact) == (1.0, None)
+
+
+def test_a_channel_calibrated_by_an_approximate_matrix_has_no_exact_epsilon():
+    channel = Approximate(LINE, 1.0)
+    found = release_claim(channel, audit_channel(channel, np.random.default_rng(0)), "name", calibrated=5.0)
+    assert (found.epsilon, found.proved, found.exact) == (5.0, math.inf, None)
