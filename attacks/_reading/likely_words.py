@@ -28,7 +28,7 @@ class OwnWords:
     counts: Numbers
     """How often each occurs in the attacker's texts, plus 1, float64 (W,)."""
     inputs: Integers
-    """The channel's input of each word, int64 (W,)."""
+    """The channel's input of each word, int64 (W,); the token's for a word outside the vocabulary."""
     texts: list[Integers]
     """The attacker's texts as codes of these words."""
 
@@ -114,13 +114,16 @@ def _likeliest(channel: TextChannel, own: OwnWords, outputs: Integers, most: int
 def _inputs_of(channel: TextChannel, own: OwnWords, outputs: Integers, most: int) -> tuple[Integers, Numbers]:
     """Return for each published word the likeliest words, int64 (n, most), and ln prior(x) P(y | x), from the best on.
 
-    Of the words outside the vocabulary, which share a row, the most frequent ones are enough.
+    Words outside the vocabulary share a row, so the most frequent ones are enough. If they are kept, none is replaced.
     """
-    is_outside = own.inputs == channel.token
-    outside = np.flatnonzero(is_outside)
-    outside = outside[np.argsort(-own.counts[outside], kind="stable")[:most]]
-    tried = np.sort(np.concatenate([np.flatnonzero(~is_outside), outside]))
-    found, joint = np.zeros((len(outputs), most), np.int64), np.full((len(outputs), most), -np.inf)
+    if channel.unknown == "kept":
+        tried = np.array([code for code, word in enumerate(own.words) if word in channel.rows], np.int64)
+    else:
+        is_outside = own.inputs == channel.token
+        outside = np.flatnonzero(is_outside)
+        outside = outside[np.argsort(-own.counts[outside], kind="stable")[:most]]
+        tried = np.sort(np.concatenate([np.flatnonzero(~is_outside), outside]))
+    found, joint = np.full((len(outputs), most), tried[0]), np.full((len(outputs), most), -np.inf)
     for start in range(0, len(tried), ROWS):
         block = tried[start : start + ROWS]
         logs = channel.known.log_probabilities(own.inputs[block])[:, outputs].T + own.log_prior[block]

@@ -202,6 +202,29 @@ def test_a_kept_word_is_read_as_itself_whether_or_not_the_attacker_knows_it(own,
     assert read_words(own, of, likeliest_words(lattice, law), ["kelly", "red"])[0] == "kelly"
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_word_that_would_be_kept_is_no_candidate_for_a_word_of_the_vocabulary(times, make_corpus):
+    """Most words are zebra, which is published as zebra: to read every published word as itself is better than that."""
+    space = WordSpace(["red", "green", TOKEN], np.eye(3))
+    of = TextChannel(RandomisedResponse(epsilon=0.5).fit(space, np.random.default_rng(0)), "kept")
+    text = ["zebra", "zebra", "red", "zebra", "zebra", "zebra", "green", "zebra", "zebra"]
+    rows = {"text": [" ".join(text)] * 20, "label": [0] * 20}
+    own = OwnWords.of(make_corpus(dict.fromkeys(("train", "dev", "test"), rows), []).only("train", "dev"), of)
+    rng = np.random.default_rng(1)
+    published = [*zip(*(of.publish([text] * 100, rng) for _ in range(times)), strict=True)]
+    law = Trigrams.fit(own.texts, len(own.words))
+
+    def share(words):
+        return np.mean([[one == other for one, other in zip(of_text, text, strict=True)] for of_text in words])
+
+    kept = share([one[0] for one in published])
+    for decode in (lambda one: one.codes[:, 0], lambda one: likeliest_words(one, law)):
+        found = zip(lattices(of, own, published, 12), published, strict=True)
+        assert share([read_words(own, of, decode(one), text[0]) for one, text in found]) >= kept
+    codes = np.concatenate([one.codes[one.logs > -np.inf] for one in lattices(of, own, [(["red"],) * times], 12)])
+    assert {own.words[code] for code in codes} == {"red", "green", TOKEN}
+
+
 def test_empty_texts_have_no_words(own, law):
     (lattice, _) = lattices(channel(), own, [([],), (["red"],)], 3)
     assert likeliest_words(lattice, law).tolist() == likeliest_text(lattice, law).tolist() == []
