@@ -102,7 +102,7 @@ class SanitisedWordsThreat(Threat["SanitisedWordsAttack"]):
         Column(
             "true_epsilon",
             "Largest log-ratio between any two words over all outputs, computed from the channel; `inf` if an output "
-            "excludes a word.",
+            "excludes a word. Empty if the channel's probabilities are approximate.",
             TABLES,
             title="true epsilon",
             kind="epsilon",
@@ -191,8 +191,8 @@ def _of_channel(side: VictimSide, channel: TextChannel, truth: Sequence[Sequence
     if isinstance(claim, ReleaseClaim) and claim.exact is not None and math.isfinite(claim.exact):
         unused = 1 - claim.exact / claim.epsilon
     status = "" if bound is not None else "the channel's matrix is not known"
-    return [
-        Metric("context_free_bound", bound, n=len(truth), status=status),
-        Metric("true_epsilon", channel.true_epsilon),
-        Metric("unused_budget", unused),
-    ]
+    of_bound = Metric("context_free_bound", bound, n=len(truth), status=status)
+    if bound is not None and channel.known.precision == "approximate":
+        why = "the channel's matrix is approximate"
+        return [of_bound, Metric("true_epsilon", None, status=why), Metric("unused_budget", None, status=why)]
+    return [of_bound, Metric("true_epsilon", channel.true_epsilon), Metric("unused_budget", unused)]

@@ -1,6 +1,6 @@
 """The threat of sanitised words: what the attacker sees, baselines beside its score, and refusals."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -55,6 +55,17 @@ def test_the_published_words_gain_nothing(side):
     assert values["true_epsilon"] == pytest.approx(2)
     assert values["unused_budget"] == pytest.approx(0, abs=1e-9)
     assert values["own_texts"] == 80
+
+
+def test_an_approximate_matrix_has_no_computed_epsilon(side):
+    fitted = side.fitted()
+    approximate = type("Approximate", (type(fitted.channel.known),), {"precision": "approximate"})
+    known = approximate(**{field.name: getattr(fitted.channel.known, field.name) for field in fields(approximate)})
+    fitted = replace(fitted, channel=replace(fitted.channel, known=known))
+    found = {metric.name: metric for metric in evaluate(echo(), replace(side, fitted=lambda: fitted)).metrics}
+    for name in ("true_epsilon", "unused_budget"):
+        assert found[name].value is None
+        assert found[name].status == "the channel's matrix is approximate"
 
 
 def test_the_kept_share_is_that_of_the_channel_and_within_the_bound(side):
