@@ -8,7 +8,7 @@ import pytest
 from recomputed import row
 
 from leakboard.errors import RequestError
-from leakboard.privacy.channels.channel import FittedChannel
+from leakboard.privacy.channels.channel import ChannelClaim, FittedChannel
 from leakboard.privacy.channels.custext import CusText, CusTextAsInPyPantera
 from leakboard.privacy.channels.diffractor import OneDiffractor
 from leakboard.privacy.channels.randomised_response import RandomisedResponse
@@ -107,6 +107,34 @@ class TestExtremes:
                 witness = extremes.witness(output)
                 assert witness.log_ratio == extremes.gaps[output]
                 assert logs[witness.other, output] == witness.log_other
+
+
+@dataclass(frozen=True)
+class Given(FittedChannel):
+    """A user's own matrix."""
+
+    logs: np.ndarray
+    claim = ChannelClaim(2.0, "different words")
+
+    def log_probabilities(self, rows):
+        return self.logs[rows]
+
+
+CHANCES = np.full((4, 4), 0.2) + 0.2 * np.eye(4)
+
+
+@pytest.mark.parametrize(
+    ("logs", "message"),
+    [
+        (CHANCES, r"the probabilities of row 0 \(w0\) add up to 5.15603, not to 1"),  # no logarithm: e^0.4 + 3 e^0.2
+        (np.where(np.arange(4)[:, None] == 2, np.nan, np.log(CHANCES)), r"row 2 \(w2\) add up to nan, not to 1"),
+        (np.log(CHANCES)[:, :3], r"log_probabilities has the shape \(4, 3\), not \(4, 4\)"),
+    ],
+)
+def test_what_is_no_matrix_of_probabilities_is_refused(logs, message):
+    assert audit_channel(Given(space_of(np.eye(4)), np.log(CHANCES)), rng()).verdict == "holds"
+    with pytest.raises(RequestError, match=message):
+        audit_channel(Given(space_of(np.eye(4)), logs), rng())
 
 
 class TestVerdicts:
