@@ -378,7 +378,7 @@ COLUMNS: tuple[Column, ...] = (
         kind="bound",
         group="Three epsilons",
         better=LOWER,
-        note="lower bound on epsilon at 95 % confidence, from audits",
+        note="lower bound on epsilon at 95 % confidence, from audits; computed without an error for sanitisers",
         gate="victim",
     ),
     Column("delta", "The delta of the three epsilons.", ("leaderboard.csv", "console: claims"), kind="delta"),
@@ -398,7 +398,7 @@ COLUMNS: tuple[Column, ...] = (
         group="Three epsilons",
         note=f"violated: the audited epsilon is larger than the claimed one, at {VERDICT_CONFIDENCE}; "
         "unproven: the proved epsilon is larger than the claimed one, or the audited one larger than the proved one; "
-        "else holds, or without an audit: holds, not audited",
+        "else holds, or without an audit: holds, not audited; computed without an error for sanitisers",
     ),
     Column(
         "plug_in_loss",
