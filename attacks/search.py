@@ -141,11 +141,11 @@ class FittedSearch:
             return vectors
 
         try:
-            asked = climbing.rounds(found, answer, options.rounds, options.questions)
+            climbing.rounds(found, answer, options.rounds, options.questions)
         except (NotApplicable, RequestError) as error:
             return f"stopped after {answered} questions ({error})" if answered else f"no questions ({error})"
         cosine = float(np.mean([one.vectors[one.texts[0]] @ one.target for one in found])) if found else 0.0
-        return f"{asked / max(1, len(found)):.0f} questions a text to {self.asked}; mean cosine {cosine:.3f}"
+        return f"{answered / max(1, len(found)):.0f} questions a text to {self.asked}; mean cosine {cosine:.3f}"
 
     def _written(self, text: Text) -> str:
         return " ".join(self.bag.vocabulary.units[code] for code in text)
