@@ -21,6 +21,7 @@ import numpy as np
 from leakboard.errors import RequestError
 from leakboard.interfaces import Integers
 from leakboard.metrics.measures import Metric, Ratio, advantage, remaining_privacy
+from leakboard.metrics.sensitive_words import has_digit
 from leakboard.metrics.word_scores import SENTENCES, RecoveredSentence
 
 RARE = 5
@@ -103,7 +104,7 @@ def sensitive_kinds(names: Sequence[str], own_counts: Mapping[str, int]) -> dict
     """
     return {
         "names": frozenset(names).__contains__,
-        "numbers": lambda word: any(letter.isdigit() for letter in word),
+        "numbers": has_digit,
         "rare": lambda word: own_counts.get(word, 0) <= RARE,
     }
 

@@ -52,10 +52,15 @@ def word_classes(corpus: Iterable[str], known: Sequence[str]) -> list[WordClass]
     holding = Counter(word for text in known for word in set(words(text)))
     frequent = {word for word, count in holding.items() if count >= RARE * len(known)}
     return [
-        WordClass("numbers", lambda word: any(character.isdigit() for character in word)),
+        WordClass("numbers", has_digit),
         WordClass("names", named.__contains__),
         WordClass("rare words", lambda word: word not in frequent),
     ]
+
+
+def has_digit(word: str) -> bool:
+    """Return whether a word counts as a number."""
+    return any(character.isdigit() for character in word)
 
 
 def names(texts: Iterable[str]) -> set[str]:
