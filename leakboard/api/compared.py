@@ -154,11 +154,6 @@ def comparisons(rows: Sequence[Row], releases: Sequence[str], guessed: Guessed =
     return [Comparison(first, other, _paired(first, other, guessed, confidence), count) for first, other in pairs]
 
 
-def compare_releases(rows: Sequence[Row], releases: Sequence[str], guessed: Guessed = lambda row: ()) -> list[str]:
-    """Return the sentence of each of the `comparisons`."""
-    return [comparison.sentence for comparison in comparisons(rows, releases, guessed)]
-
-
 def _tried(row: Row) -> int:
     """Return from how many attacks the strongest was chosen on test."""
     return int(row.get("attacks") or 1) if row.get("chosen_on") == "test" else 1

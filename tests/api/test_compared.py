@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from leakboard.api.compared import compare_releases, comparisons
+from leakboard.api.compared import comparisons
 from leakboard.interfaces import Secret
 from leakboard.metrics.row_guesses import RowGuesses, SecretScores
 
@@ -20,6 +20,10 @@ def row(victim, gain, low=None, high=None, threat="attributes", **fields):
 
 
 BEFORE = row("before", 0.71, 0.67, 0.74)
+
+
+def sentences(rows, releases):
+    return [comparison.sentence for comparison in comparisons(rows, releases)]
 
 
 @pytest.mark.parametrize(
@@ -44,14 +48,14 @@ BEFORE = row("before", 0.71, 0.67, 0.74)
     ],
 )
 def test_a_sentence_says_what_the_intervals_allow(after, sentence):
-    assert compare_releases([BEFORE, after], ["before", "after"]) == [sentence]
+    assert sentences([BEFORE, after], ["before", "after"]) == [sentence]
 
 
 def test_the_strongest_attack_on_each_release_counts():
     weak = row("before", 0.40, 0.35, 0.45, attack="weak", attack_advantage_dev=0.4)
     before, after = BEFORE | {"attack_advantage_dev": 0.7}, row("after", 0.55, 0.51, 0.58)
     names = ["before", "after"]
-    assert compare_releases([weak, before, after], names) == compare_releases([before, after], names)
+    assert sentences([weak, before, after], names) == sentences([before, after], names)
 
 
 def test_an_attack_that_test_chose_counts_as_one_comparison_with_each_other():
@@ -69,7 +73,7 @@ def test_each_release_is_compared_with_the_first_and_each_secret_alone():
         return [means, *(means | {"secret": name, "secrets": name, "privacy_best_constant": 0.5} for name in "ag")]
 
     releases = {"one": 0.9, "two": 0.8, "three": 0.95}
-    shown = compare_releases([row for name, gain in releases.items() for row in rows(name, gain)], list(releases))
+    shown = sentences([row for name, gain in releases.items() for row in rows(name, gain)], list(releases))
     starts = ["gives away less than 'one'", "gives away more than 'one'"] * 2
     assert [sentence.partition(":")[0] for sentence in shown] == ["a", "a", "g", "g"]
     assert all(start in sentence for start, sentence in zip(starts, shown, strict=True))
@@ -78,16 +82,16 @@ def test_each_release_is_compared_with_the_first_and_each_secret_alone():
 def test_intervals_are_wider_with_more_comparisons():
     """One comparison alone shows a difference; as one of ten it is within chance (Bonferroni: 2.81 / 1.96)."""
     after = row("after", 0.635, 0.605, 0.665)
-    (alone,) = compare_releases([BEFORE, after], ["before", "after"])
+    (alone,) = sentences([BEFORE, after], ["before", "after"])
     others = [row(f"other{i}", 0.71, 0.67, 0.74) for i in range(9)]
-    first, *_ = compare_releases([BEFORE, after, *others], ["before", "after", *(other["victim"] for other in others)])
+    first, *_ = sentences([BEFORE, after, *others], ["before", "after", *(other["victim"] for other in others)])
     assert "gives away less" in alone
     assert "no difference between 'before' and 'after' is shown" in first
     assert "0.64 (0.59 to 0.68)" in first  # 0.03 * 2.807 / 1.960 to either side
 
 
 def test_one_release_is_compared_with_nothing():
-    assert compare_releases([BEFORE], ["before"]) == compare_releases([BEFORE], []) == []
+    assert sentences([BEFORE], ["before"]) == sentences([BEFORE], []) == []
 
 
 SECRET = Secret("gender", ("f", "m"), "attribute")
