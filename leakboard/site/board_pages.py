@@ -14,7 +14,7 @@ from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import summarise
 from leakboard.board.table_layouts import TABLES
 from leakboard.site import charts
-from leakboard.site.choices import LOSS, eligible, keeps_most
+from leakboard.site.choices import eligible, keeps_most
 from leakboard.site.content import Board, slug
 from leakboard.site.matrix import matrix
 from leakboard.site.needs import attack_seconds, needs
@@ -22,6 +22,7 @@ from leakboard.site.pages import table_data
 from leakboard.site.ranks import is_useless
 from leakboard.site.rendering import cell, decimals, same_in_all
 from leakboard.site.sources import source_of
+from leakboard.site.utility import Utility
 from leakboard.site.views import (
     attack_rows,
     counted,
@@ -52,7 +53,7 @@ def board_page(board: Board, links: Links = SITE) -> dict[str, Any]:
         "projections": pictures,
         "projection_key": charts.key(pictures),
         "projected": max((len(rows) for rows in board.projections.values()), default=0),
-        "loss": f"{LOSS:g}",
+        "loss": f"{board.utility.loss:g}",
         "data": table_data([*board.rows, *board.secrets]),
     }
 
@@ -112,7 +113,7 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
                     "row_id": anchor if anchor not in anchored else f"{anchor}-{number}",
                     "victim_href": links["victim"].format(row["slug"]),
                     "attack_href": links["attack"].format(row["attack_slug"]),
-                    "data": _numbers(row, row["slug"] in candidates),
+                    "data": _numbers(row, view.utility, row["slug"] in candidates),
                 }
             )
             anchored.add(anchor)
@@ -134,12 +135,12 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
     return sections
 
 
-def _numbers(row: Row, is_candidate: bool) -> dict[str, Any]:
+def _numbers(row: Row, utility: Utility, is_candidate: bool) -> dict[str, Any]:
     """Return the values of a row that the page's script needs to find the victim that keeps most privacy."""
     if not is_candidate:
         return {"slug": row["slug"]}
     names = {
-        "accuracy": "task_accuracy",
+        "utility": utility.column,
         "privacy": "empirical_privacy",
         "low": "empirical_privacy_low",
         "high": "empirical_privacy_high",

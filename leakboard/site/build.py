@@ -21,6 +21,7 @@ from leakboard.site.needs import attack_seconds, needs_of
 from leakboard.site.own_report import Notes, own_report
 from leakboard.site.pages import page
 from leakboard.site.readme import write_readme
+from leakboard.site.utility import UTILITIES
 from leakboard.site.views import counted
 from leakboard.store import write_file
 from leakboard.suite.labels import parse
@@ -87,7 +88,8 @@ def write_run_pages(run: Run, records: Sequence[Record], html: Path | None) -> l
     Raises:
         StorageError: a file cannot be written.
     """
-    board = make_board(run.suite.name, run.suite.file.description, records, run.folder, run.suite.home)
+    suite, utility = run.suite, UTILITIES[run.suite.file.utility]
+    board = make_board(suite.name, suite.file.description, records, run.folder, suite.home, utility)
     paths = write_readme(board, run.folder)
     if html:
         write_page(board, html)

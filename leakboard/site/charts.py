@@ -12,9 +12,10 @@ from leakboard.board.figures import COLOURS, HOVER, escape, finite, layout, priv
 from leakboard.board.schema import Row
 from leakboard.metrics.audits import DELTA, DISTANCE, FALSE_POSITIVES, TRADE_OFF, TRUE_POSITIVES
 from leakboard.pipeline.records import Record
-from leakboard.site.choices import LOSS, keeps_most
+from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board
 from leakboard.site.ranks import is_useless, useful
+from leakboard.site.utility import TASK, Utility
 from leakboard.site.views import View
 from leakboard.suite.labels import number, without
 from leakboard.suite.names import natural
@@ -52,21 +53,22 @@ def scatter(view: View) -> Figure | None:
 
     if len(view.drawn) < 2:
         return None
-    axes = ("task_accuracy", "empirical_privacy")
+    axes = (view.utility.column, "empirical_privacy")
     names = ["victim", "attack", *(f"{name}{end}" for name in axes for end in ("", "_low", "_high", "_sd"))]
     choice = keeps_most(view)
     named_first = [row for row in (choice.best if choice else None, view.reference, *view.front) if row]
     order = {row["slug"]: i for i, row in enumerate(reversed(named_first))}
     useful_rows = sorted(useful(view.drawn), key=lambda row: -order.get(row["slug"], -1))
-    rows = [{name: row[name] for name in names} | {"link": row["slug"]} for row in useful_rows]
-    figure = privacy_utility(pd.DataFrame(rows, columns=[*names, "link"]).astype(object))
+    rows = [{name: row.get(name) for name in names} | {"link": row["slug"]} for row in useful_rows]
+    figure = privacy_utility(pd.DataFrame(rows, columns=[*names, "link"]).astype(object), view.utility.column)
     for trace in figure.select_traces({"mode": "markers"}):
-        trace.update(mode="markers+text", text=[_name(row["victim"]) for row in rows], **NAMED)
-    _grey(figure, [row for row in view.drawn if is_useless(row)])
+        trace.update(mode="markers+text", text=[_name(str(row["victim"])) for row in rows], **NAMED)
+    _grey(figure, [row for row in view.drawn if is_useless(row)], view.utility)
     if view.reference and view.undefended:
-        _ring(figure, view.reference, "no defence", 22, COLOURS[4])
+        _ring(figure, view.reference, view.utility, "no defence", 22, COLOURS[4])
     if choice and not choice.no_better:
-        _ring(figure, choice.best, f"most privacy at a loss of at most {LOSS:g} points", 18, COLOURS[2])
+        name = f"most privacy at a loss of at most {view.utility.loss:g} points"
+        _ring(figure, choice.best, view.utility, name, 18, COLOURS[2])
     return plain(figure)
 
 
@@ -79,12 +81,12 @@ def _name(victim: str) -> str:
     return escape(victim)
 
 
-def _grey(figure: Any, rows: Sequence[Row]) -> None:
+def _grey(figure: Any, rows: Sequence[Row], utility: Utility) -> None:
     """Draw victims that are useless for the task, and the accuracy of a constant guess if it is the same for all."""
     if not rows:
         return
     figure.add_scatter(
-        x=[row["task_accuracy"] for row in rows],
+        x=[row[utility.column] for row in rows],
         y=[row["empirical_privacy"] for row in rows],
         name="useless for the task",
         mode="markers+text",
@@ -95,14 +97,14 @@ def _grey(figure: Any, rows: Sequence[Row]) -> None:
         marker={"color": "#808080", "symbol": "x-thin", "size": 9, "line": {"width": 2, "color": "#808080"}},
         **NAMED,
     )
-    if len(constants := {row["task_majority"] for row in rows}) == 1:
+    if utility is TASK and len(constants := {row["task_majority"] for row in rows}) == 1:
         figure.add_vline(x=constants.pop(), line_dash="dot", line_color="#808080", annotation_text="constant guess")
 
 
-def _ring(figure: Any, row: Row, name: str, size: int, colour: str) -> None:
+def _ring(figure: Any, row: Row, utility: Utility, name: str, size: int, colour: str) -> None:
     """Draw a ring around a victim's point, with a name in the legend."""
     figure.add_scatter(
-        x=[row["task_accuracy"]],
+        x=[row[utility.column]],
         y=[row["empirical_privacy"]],
         name=escape(name),
         mode="markers",

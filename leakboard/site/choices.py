@@ -1,4 +1,4 @@
-"""Choose the victim that keeps most privacy at an allowed loss of task accuracy."""
+"""Choose the victim that keeps most privacy at an allowed loss of utility."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from leakboard.board.schema import Row
 from leakboard.site.ranks import above, overlap, useful
 from leakboard.site.views import View
 
-LOSS = 2.0
-"""Allowed loss of task accuracy (points) for the victim that keeps most privacy."""
-
 
 @dataclass(frozen=True)
 class Choice:
-    """The victim that keeps most privacy at an allowed loss of task accuracy."""
+    """The victim that keeps most privacy at an allowed loss of utility."""
 
     best: Row
     ties: Sequence[Row]
@@ -32,22 +29,23 @@ def eligible(view: View) -> list[Row]:
     attack that was not tried proves nothing.
     """
     strongest = view.reference["attack_options"] if view.reference else None
-    return [row for row in useful(view.rows) if finite(row["task_accuracy"]) and strongest in row["met"]]
+    return [row for row in useful(view.rows) if finite(row[view.utility.column]) and strongest in row["met"]]
 
 
-def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
-    """Return the victim that keeps most privacy and loses at most ``loss`` points of accuracy.
+def keeps_most(view: View, loss: float | None = None) -> Choice | None:
+    """Return the victim that keeps most privacy and loses at most ``loss`` points of utility.
 
     None if a table has no such victim, or only one victim to choose from.
 
     Args:
         view: the table.
-        loss: points of accuracy, 1 for 0.01.
+        loss: points of utility, 1 for 0.01; None: what the utility allows.
     """
     if view.reference is None or not view.is_scored or len(view.rows) < 2:
         return None
-    least = view.reference["task_accuracy"] - loss / 100 - 1e-9
-    allowed = [row for row in eligible(view) if row["task_accuracy"] >= least]
+    used, allowed_loss = view.utility.column, view.utility.loss if loss is None else loss
+    least = view.reference[used] - allowed_loss / 100 - 1e-9
+    allowed = [row for row in eligible(view) if row[used] >= least]
     if not allowed:
         return None
     best = max(allowed, key=lambda row: row["empirical_privacy"])

@@ -21,6 +21,7 @@ from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, in_natural_order
 from leakboard.site.sections import FINDINGS, Findings, read_findings
 from leakboard.site.sources import common_names
+from leakboard.site.utility import TASK, UTILITIES, Utility
 from leakboard.suite.names import KINDS, Names
 from leakboard.suite.suites import find_suite, home_of, suite_names
 from leakboard.suite.yaml_files import read_yaml
@@ -56,6 +57,8 @@ class Board:
     """Rows that only their sender computed, each with the name of its ``submission``."""
     submitted: frozenset[str] = frozenset()
     """Labels of the victims that only submissions have."""
+    utility: Utility = TASK
+    """What is weighed against privacy."""
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """Labels by kind and name: the plugin with all options that differ from their defaults or are always named."""
     projections: Mapping[tuple[str, str], Sequence[Row]] = field(default_factory=dict)
@@ -86,8 +89,9 @@ def read_board(name: str) -> Board:
     joined = join(home)
     if not joined.records and not joined.apart and not joined.reported:
         raise RequestError(f"{home / PUBLISHED}: no published records; `run {name}` and `publish {name}` make them")
-    description = str(read_yaml(path).get("description", ""))
-    board = make_board(home.resolve().name, description, joined.records, home, home, common=True)
+    suite = read_yaml(path)
+    description, utility = str(suite.get("description", "")), UTILITIES[suite.get("utility", "task")]
+    board = make_board(home.resolve().name, description, joined.records, home, home, utility, common=True)
 
     def listed(sent: Mapping[str, Sequence[Record]]) -> list[Row]:
         return [
@@ -117,7 +121,14 @@ def published_boards(names: Sequence[str] = ()) -> list[Board]:
 
 
 def make_board(
-    name: str, description: str, records: Sequence[Record], tables: Path, home: Path, *, common: bool = False
+    name: str,
+    description: str,
+    records: Sequence[Record],
+    tables: Path,
+    home: Path,
+    utility: Utility = TASK,
+    *,
+    common: bool = False,
 ) -> Board:
     """Return a leaderboard from its records.
 
@@ -128,6 +139,7 @@ def make_board(
         tables: the folder with ``costs.csv``, ``comparison.csv``, ``projections.csv`` and ``meta.json``, if they
             exist.
         home: the folder with ``findings.md``, if there is one.
+        utility: what is weighed against privacy.
         common: give victims, attacks and datasets the names that they have on all published boards.
     """
     used = {(kind, getattr(record, kind)) for record in records for kind in KINDS}
@@ -163,6 +175,7 @@ def make_board(
         skipped=skipped(named),
         groups=fairness(named),
         labels=labels,
+        utility=utility,
         projections={
             (renamed.get(("dataset", dataset), dataset), renamed.get(("victim", victim), victim)): points
             for (dataset, victim), points in read_projections(tables).items()

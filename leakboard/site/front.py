@@ -8,7 +8,7 @@ from typing import Any
 
 from leakboard.board.schema import Row
 from leakboard.site import charts
-from leakboard.site.choices import LOSS, keeps_most
+from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board
 from leakboard.site.matrix import matrix
 from leakboard.site.ranks import ranked
@@ -54,7 +54,7 @@ def _message(view: View) -> str:
     choice = keeps_most(view)
     if choice is None or view.reference is None:
         return ""
-    best, limit = choice.best, f"Within {LOSS:g} points of accuracy"
+    best, limit = choice.best, f"Within {view.utility.loss:g} points of {view.utility.name}"
     most = "" if view.constant is None else f" of at most {decimals(view.constant, 2)}"
     start = f"Without a defence the vectors keep {decimals(view.reference['empirical_privacy'], 2)}{most} privacy."
     if choice.no_better:
@@ -86,7 +86,7 @@ def headline(board: Board) -> Headline:
         if not view.threat.title and (choice := keeps_most(view)):
             kept = view.reference if choice.no_better and view.reference else choice.best
             most = "" if view.constant is None else f" of at most {decimals(view.constant, 2)}"
-            loss = f"at a loss of at most {LOSS:g} points of accuracy"
+            loss = f"at a loss of at most {view.utility.loss:g} points of {view.utility.name}"
             text = f"privacy{most}: {kept['victim']}, {loss}"
             if choice.no_better:
                 text = f"privacy{most}: {kept['victim']}; no defence keeps more {loss}"

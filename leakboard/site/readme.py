@@ -7,7 +7,7 @@ from pathlib import Path
 
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.column import Column
-from leakboard.site.choices import LOSS, keeps_most
+from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board
 from leakboard.site.matrix import Matrix, matrix
 from leakboard.site.pages import sentence
@@ -91,8 +91,9 @@ def _answer(view: View) -> str:
     choice = keeps_most(view)
     if not choice:
         return ""
-    best, limit = choice.best, f"at a loss of at most {LOSS:g} points of task accuracy"
-    name, numbers = _escape(best["victim"]), f"{best['empirical_privacy']:.3f} at {best['task_accuracy']:.3f}"
+    best, used = choice.best, view.utility
+    limit = f"at a loss of at most {used.loss:g} points of {used.name}"
+    name, numbers = _escape(best["victim"]), f"{best['empirical_privacy']:.3f} at {best[used.column]:.3f}"
     if choice.no_better:
         return f"No defence keeps measurably more than none {limit}. The highest value is that of {name}: {numbers}."
     return f"At{limit[2:]} {name} keeps most privacy: {numbers}."

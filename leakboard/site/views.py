@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ from leakboard.metrics.entries import METRICS
 from leakboard.pipeline.records import Record
 from leakboard.site.content import Board, slug
 from leakboard.site.ranks import ranked, useful
-from leakboard.suite.labels import parse
+from leakboard.site.utility import TASK, Utility
+from leakboard.suite.labels import number, parse
 from leakboard.suite.names import natural
 from leakboard.threats.threat import Threat, threat_named
 
@@ -31,17 +32,21 @@ class View:
     secrets: str
     rows: Sequence[Row]
     reference: Row | None
-    """The victim from which losses of accuracy are counted; None if no accuracy is above that of a constant guess."""
+    """The victim from which losses of utility are counted; None if no accuracy is above that of a constant guess."""
     undefended: bool
     """Whether the reference is the encoder that the other victims defend, not just the most accurate victim."""
+    utility: Utility = TASK
+    """What is weighed against privacy."""
+    pairs: int | None = None
+    """Known pairs of a text and its stored vector; None unless a board tells attackers of stores apart by them."""
 
     @property
     def title(self) -> str:
         """The attacked secrets in words."""
-        if self.threat.title:
-            return self.threat.title
         names = self.secrets.split("; ")
-        return ", ".join(names) if len(names) < 3 else f"{counted(self.secrets)}: {', '.join(names)}"
+        secrets = ", ".join(names) if len(names) < 3 else f"{counted(self.secrets)}: {', '.join(names)}"
+        known = "" if self.pairs is None else f" ({self.pairs:,} known pairs)"
+        return f"{self.threat.title or secrets}{known}"
 
     @property
     def short_title(self) -> str:
@@ -61,13 +66,13 @@ class View:
 
     @property
     def drawn(self) -> list[Row]:
-        """Return the victims with privacy and task accuracy."""
-        return [row for row in self.rows if finite(row["task_accuracy"]) and finite(row["empirical_privacy"])]
+        """Return the victims with privacy and utility."""
+        return [row for row in self.rows if finite(row[self.utility.column]) and finite(row["empirical_privacy"])]
 
     @property
     def front(self) -> list[Row]:
         """Return the Pareto front, most privacy first: no victim is better than one of these in both."""
-        return pareto_front(useful(self.drawn), "task_accuracy", "empirical_privacy")
+        return pareto_front(useful(self.drawn), self.utility.column, "empirical_privacy")
 
     @property
     def is_scored(self) -> bool:
@@ -82,20 +87,34 @@ def counted(secrets: str) -> str:
 
 
 def views(board: Board) -> list[View]:
-    """Return the tables of a board; audits have a table if nothing else was attacked on a dataset."""
+    """Return the tables of a board; audits have a table if nothing else was attacked on a dataset.
+
+    Attackers of stores that know different numbers of pairs are in different tables.
+    """
     scored = [row for row in board.rows if row.get("empirical_privacy") is not None]
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str, int], list[Row]] = {}
     for row in scored:
-        groups.setdefault((row["dataset"], row["secrets"]), []).append(row)
-    datasets = {dataset for dataset, _ in groups}
+        groups.setdefault((row["dataset"], row["secrets"], _pairs(row)), []).append(row)
+    datasets = {dataset for dataset, _, _ in groups}
     for row in board.rows:
         if threat_named(row.get("threat", "")).bounds_epsilon and row["dataset"] not in datasets:
-            groups.setdefault((row["dataset"], row["secrets"]), []).append(row)
-    made = [_view(board, dataset, secrets, rows) for (dataset, secrets), rows in groups.items()]
-    return sorted(made, key=lambda view: (natural(view.dataset), -len(view.rows), natural(view.secrets)))
+            groups.setdefault((row["dataset"], row["secrets"], 0), []).append(row)
+    several = {secrets for _, secrets, pairs in groups if pairs}
+    made = [
+        _view(board, dataset, secrets, rows, pairs if secrets in several else None)
+        for (dataset, secrets, pairs), rows in groups.items()
+    ]
+    return sorted(
+        made, key=lambda view: (natural(view.dataset), -len(view.rows), natural(view.secrets), view.pairs or 0)
+    )
 
 
-def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View:
+def _pairs(row: Row) -> int:
+    """Return how many pairs of a text and its stored vector an attack may know."""
+    return int(number(row["attack_options"], "pairs") or 0)
+
+
+def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row], pairs: int | None) -> View:
     threat = threat_named(rows[0]["threat"])
     if threat.bounds_epsilon:
         first = {row["victim_options"]: row for row in reversed(rows)}
@@ -106,8 +125,8 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
     for row in chosen:
         row |= _attempts(row, [other for other in rows if other["victim_options"] == row["victim_options"]])
     own = [row for row in chosen if row["victim_options"] not in board.submitted]
-    reference, undefended = reference_of(own or chosen)
-    return View(dataset, threat, secrets, chosen, reference, undefended)
+    reference, undefended = reference_of(own or chosen, board.utility)
+    return View(dataset, threat, secrets, chosen, reference, undefended, board.utility, pairs)
 
 
 def _attempts(row: Row, attacks: Sequence[Row]) -> Row:
@@ -137,7 +156,7 @@ def _victim_row(board: Board, row: Row) -> Row:
     empty = dict.fromkeys(column.name for column in columns("leaderboard.csv"))
     added = [column for column in mean_columns("page: victims") if column.name not in row]
     more = {column.name: PARTS[column.part](records, column.metric, "") for column in added}
-    low, high = interval(records, "task_accuracy")
+    low, high = interval(records, board.utility.column)
     of_vectors = {name: mean(records, name) for name in ("map_word", "map_char")}
     return {
         **empty,
@@ -145,8 +164,8 @@ def _victim_row(board: Board, row: Row) -> Row:
         **of_vectors,
         **row,
         "slug": slug(options),
-        "task_accuracy_low": low,
-        "task_accuracy_high": high,
+        f"{board.utility.column}_low": low,
+        f"{board.utility.column}_high": high,
         "attack_slug": slug(row["attack_options"]),
         "provenance": board.mark(row),
         "seconds": seconds(board, row["dataset"], row["victim"]),
@@ -187,21 +206,25 @@ def seconds(board: Board, dataset: str, victim: str) -> float | None:
 
 
 def _encoder(row: Row) -> str:
-    """Return the encoder of an undefended victim: its option ``encoder`` if ``epsilon`` is null, else its label."""
+    """Return the encoder of an undefended victim: its option ``encoder`` if it has no defence, else its label."""
     options = parse(row["victim_options"])[1]
-    return options.get("encoder", "") if options.get("epsilon") == "null" else str(row["victim_options"])
+    return options.get("encoder", "") if _has_no_defence(options) else str(row["victim_options"])
 
 
-def reference_of(rows: Sequence[Row]) -> tuple[Row | None, bool]:
+def _has_no_defence(options: Mapping[str, str]) -> bool:
+    return options.get("epsilon") == "null" or options.get("protection") == "none"
+
+
+def reference_of(rows: Sequence[Row], utility: Utility = TASK) -> tuple[Row | None, bool]:
     """Return the victim from which losses are counted, and whether it is the encoder that most others defend."""
-    known = [row for row in useful(rows) if finite(row["task_accuracy"])]
+    known = [row for row in useful(rows) if finite(row[utility.column])]
     options = [parse(row["victim_options"])[1] for row in rows]
-    encoders = [given.get("encoder") for given in options if given.get("epsilon") != "null"]
+    encoders = [given.get("encoder") for given in options if not _has_no_defence(given)]
     defended = [(encoders.count(_encoder(row)), row) for row in known]
     count, encoder = max(defended, key=lambda pair: pair[0], default=(0, None))
     if count:
         return encoder, True
-    return max(known, key=lambda row: row["task_accuracy"], default=None), False
+    return max(known, key=lambda row: row[utility.column], default=None), False
 
 
 def attack_rows(board: Board, dataset: str, victim: str) -> list[Row]:

@@ -14,6 +14,7 @@ Entries = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
 REGIMES = get_args(AuxiliaryRegime)
 Device = Literal["auto", "cpu", "cuda"]
 DEVICES = get_args(Device)
+UtilityName = Literal["task", "search"]
 
 
 class SuiteFile(BaseModel):
@@ -45,6 +46,8 @@ class SuiteFile(BaseModel):
     """A victim with word vectors: the words next to each query are compared between every victim and this one."""
     queries: Annotated[list[str], Field(min_length=1)] | None = None
     """Words whose neighbours are compared with the gold model's; null: the eleven of Vu, Tran and Jiang (2019)."""
+    utility: UtilityName = "task"
+    """What pages weigh against privacy: accuracy of the task, or how well ``search`` finds texts (recall@10)."""
     projected: list[str] = []
     """Names of victims to draw: their vectors of test texts in two dimensions (t-SNE), coloured by a secret."""
 

@@ -14,6 +14,7 @@ from leakboard.site.content import make_board, slug
 from leakboard.site.needs import needs
 from leakboard.site.rendering import RENDERERS
 from leakboard.site.sections import read_findings
+from leakboard.site.utility import UTILITIES
 from leakboard.site.views import measure_rows, secret_rows, views
 from leakboard.suite.labels import number, parse, without
 
@@ -72,6 +73,42 @@ def test_other_secrets_are_another_view(board):
 def test_ranks_are_shared_where_intervals_overlap(view):
     rows = view(record("a", privacy=0.4), record("b", privacy=0.37), record("c", privacy=0.2)).rows
     assert [(row["victim"], row["rank"], row["last_rank"]) for row in rows] == [("a", 1, 2), ("b", 1, 2), ("c", 3, 3)]
+
+
+def test_attackers_who_know_pairs_are_in_a_table_of_their_own(board):
+    none, known = views(board(record("a", "linking"), record("a", "linking(pairs=1000)", privacy=0.1)))
+    assert [row["attack"] for row in none.rows] == ["linking"]
+    assert [view.title for view in (none, known)] == ["gender (0 known pairs)", "gender (1,000 known pairs)"]
+
+
+class TestUtility:
+    """Boards of stores weigh search against privacy, not accuracy of a task."""
+
+    @pytest.fixture
+    def stores(self, tmp_path):
+        def store(protection, found, privacy):
+            made = record(f"vector_store(encoder=word2vec, protection={protection})", accuracy=0.5, privacy=privacy)
+            return with_metrics(made, Metric("retrieval_recall@10", found))
+
+        records = [store("none", 0.9, 0.0), store("rotation", 0.8, 0.3), store("gaussian", 0.7, 0.5)]
+        (view,) = views(make_board("stores", "", records, tmp_path, tmp_path, UTILITIES["search"]))
+        return view
+
+    def test_losses_of_search_are_counted_from_the_store_without_protection(self, stores):
+        assert (stores.reference["victim_options"], stores.undefended) == (
+            "vector_store(encoder=word2vec, protection=none)",
+            True,
+        )
+
+    def test_ten_points_may_be_lost(self, stores):
+        assert "rotation" in keeps_most(stores).best["victim"]
+        assert "gaussian" in keeps_most(stores, 20).best["victim"]
+
+    def test_the_chart_has_search_on_its_axis(self, stores):
+        figure = scatter(stores)
+        (points,) = [line for line in figure["data"] if line["name"].startswith("a victim")]
+        assert sorted(points["x"]) == [0.7, 0.8, 0.9]
+        assert "recall@10" in figure["layout"]["xaxis"]["title"]["text"]
 
 
 class TestUseless:

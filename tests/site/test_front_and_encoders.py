@@ -54,7 +54,7 @@ class TestFront:
         assert names == [f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)", LAST_LAYER]
         assert shown["view"].rows[0]["slug"].startswith("boards/one/dpnr-")
         assert shown["message"].startswith(
-            "Without a defence the vectors keep 0.10 of at most 0.50 privacy. Within 2 points of accuracy dpnr"
+            "Without a defence the vectors keep 0.10 of at most 0.50 privacy. Within 2 points of task accuracy dpnr"
         )
 
     def test_what_several_publications_leave_is_told_with_the_headline(self, board):

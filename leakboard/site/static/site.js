@@ -132,7 +132,7 @@ function keepsMost(view, loss) {
   const least = Number(view.querySelector(".answer").dataset.reference) - loss / 100 - 1e-9;
   const rows = all("tr[data-privacy]", view).map((row) => ({ row, ...row.dataset }));
   const number = (entry, key) => Number(entry[key] ?? entry.privacy);
-  const allowed = rows.filter((entry) => Number(entry.accuracy) >= least);
+  const allowed = rows.filter((entry) => Number(entry.utility) >= least);
   const best = allowed.reduce((first, next) => (Number(next.privacy) > Number(first.privacy) ? next : first));
   const ties = allowed.filter((entry) => entry !== best
     && number(entry, "low") <= number(best, "high") && number(best, "low") <= number(entry, "high"));
@@ -152,13 +152,13 @@ function tellChoice(view, typed) {
     element.textContent = text;
     return element;
   });
-  const undefended = view.querySelector(".answer").dataset.undefended;
+  const { undefended, utility } = view.querySelector(".answer").dataset;
   (noBetter ? view.querySelector(`tr[data-slug="${undefended}"]`) : best.row).classList.add("chosen");
   const limit = `at a loss of at most ${loss} point${loss === 1 ? "" : "s"}`;
   const parts = noBetter
     ? [bold("No defence keeps measurably more than none"), ` ${limit}. The highest value is that of `, isolated(best.victim), ":"]
     : [`${limit.replace("at", "At")} `, bold(best.victim), " keeps most privacy:"];
-  parts.push(` ${Number(best.privacy).toFixed(3)} at a task accuracy of ${Number(best.accuracy).toFixed(3)}.`);
+  parts.push(` ${Number(best.privacy).toFixed(3)} at a ${utility} of ${Number(best.utility).toFixed(3)}.`);
   if (best.verdict) parts.push(` Its privacy claim: ${best.verdict}.`);
   if (ties.length) {
     parts.push(` Within the intervals it cannot be told from ${ties.length} ${ties.length === 1 ? "other" : "others"}: `);
