@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,8 +30,8 @@ class Sharing:
 
     keep: Callable[[str, Mapping[str, Any], Make], NDArray[np.float32]]
     """Returns the kept array, given its kind, its identity and the function that computes it."""
-    texts: Callable[[], frozenset[str]]
-    """Returns the digests of the texts of whole splits: only their arrays are shared, since other work needs them."""
+    texts: Callable[[], Mapping[str, Sequence[str]]]
+    """Returns the distinct texts of whole splits, by digest. Only these are shared: other work needs them, too."""
 
 
 _unfinished: ContextVar[Path | None] = ContextVar("state of unfinished work", default=None)
@@ -67,6 +68,14 @@ def sharing(how: Sharing) -> AbstractContextManager[None]:
     return in_force(_sharing, how)
 
 
+def also_shared(texts: Sequence[str]) -> AbstractContextManager[None]:
+    """Let the work in a block share the arrays of these texts, too, since other work needs them."""
+    if (how := _sharing.get()) is None:
+        return nullcontext()
+    more = {digest_of_texts(texts): tuple(dict.fromkeys(texts))}
+    return in_force(_sharing, replace(how, texts=lambda: {**how.texts(), **more}))
+
+
 def shared_array(
     kind: str, identity: Mapping[str, Any], texts: Sequence[str], make: Make
 ) -> NDArray[np.float32] | None:
@@ -84,6 +93,31 @@ def shared_array(
     if (how := _sharing.get()) is None or (name := digest_of_texts(texts)) not in how.texts():
         return None
     return how.keep(kind, {**identity, "texts": name}, make)
+
+
+def shared_rows(
+    kind: str, identity: Mapping[str, Any], texts: Sequence[str], make: Callable[[Sequence[str]], NDArray[np.float32]]
+) -> NDArray[np.float32]:
+    """Return an array with a row for each text; rows of shared texts are computed only if no other work did so.
+
+    Args:
+        kind: of the array, as ``documents``.
+        identity: all that a row depends on, except its text: JSON values.
+        texts: distinct texts, in any order.
+        make: computes the rows of texts, float32 (n, ...); a row depends on its own text alone, up to rounding.
+    """
+    import numpy as np
+
+    rows: dict[str, NDArray[np.float32]] = {}
+    how = _sharing.get()
+    for part in how.texts().values() if how else ():
+        if not (wanted := set(texts) - rows.keys()).isdisjoint(part):
+            kept = shared_array(kind, identity, part, partial(make, part))
+            assert kept is not None, "the part is shared"
+            rows |= {text: row for text, row in zip(part, kept, strict=True) if text in wanted}
+    if left := [text for text in texts if text not in rows]:
+        rows |= dict(zip(left, make(left), strict=True))
+    return np.stack([rows[text] for text in texts])
 
 
 def digest_of_texts(texts: Sequence[str]) -> str:

@@ -78,8 +78,9 @@ class Shared:
             os.utime(folder)  # `Store.sweep` removes arrays that were not touched for a week
         return np.load(folder / "array.npy", mmap_mode="c", allow_pickle=False)
 
-    def _texts(self) -> frozenset[str]:
-        return frozenset(digest_of_texts(side.texts(split)) for side in self.sides() if side for split in side.splits)
+    def _texts(self) -> dict[str, Sequence[str]]:
+        splits = [side.texts(split) for side in self.sides() if side for split in side.splits]
+        return {digest_of_texts(texts): texts.distinct() for texts in splits}
 
     def shadow(self, recipe: Victim, corpus: Corpus, seed: int) -> FittedVictim:
         """Return a model that a victim's recipe trains on the attacker's own texts.

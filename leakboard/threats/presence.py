@@ -42,6 +42,7 @@ from leakboard.threats.threat import (
     expect,
     release_claim,
 )
+from leakboard.workspace import also_shared
 
 KnownAs = Literal["exact", "edited", "half"]
 CANDIDATES = 4_000
@@ -97,10 +98,9 @@ class PresenceThreat(Threat["PresenceAttack"]):
         auxiliary = without_candidates(attacker_corpus(side), drawn, side.external_auxiliary)
         oracle = Oracle(side, auxiliary)
         store = stolen_store(side, attack, exact) if attack.access == "vectors" else None
-        scorer = attack.fit(
-            PresenceView(known, auxiliary, side.published.claim, oracle), side.streams.seed_for("attack")
-        )
-        scores = scorer(store)
+        view = PresenceView(known, auxiliary, side.published.claim, oracle)
+        with also_shared(known):  # the candidates of all stores of a dataset are the same
+            scores = attack.fit(view, side.streams.seed_for("attack"))(store)
         oracle.require_own_questions([*known, *(store.pairs.texts if store else ())])
         expect(scores, np.ndarray, "presence")
         pairs = len(store.pairs.texts) if store else 0
