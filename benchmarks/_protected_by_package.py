@@ -1,7 +1,7 @@
 """Protect vectors with an installed package, in an environment of its own: only NumPy and the package are imported.
 
-Usage: ``python _protected_by_package.py PACKAGE FACTOR STORED.npy QUERIES.npy``. Both files are overwritten with what
-the package would store, and with what it would search for.
+Usage: ``python _protected_by_package.py PACKAGE FACTOR FILE.npy ...``. The files are overwritten with what the package
+makes of them; all have one key.
 """
 
 import asyncio

@@ -18,13 +18,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from _ag import ag_vectors, found, kept
 
 from leakboard.attacks._alignment.known_encoder import KnownEncoder, search
-from leakboard.datasets.ag import Ag
-from leakboard.interfaces import Texts
 from leakboard.metrics.intervals import wilson
-from leakboard.models.search import nearest
-from leakboard.victims.sentence_encoder import SentenceEncoder
 
 SETTINGS = (("turboquant-vectors", 1.0), *(("ironcore-alloy", factor) for factor in (2.0, 2.5, 7.2)))
 """Packages with a factor. The documentation of ironcore-alloy uses 2, 2.5 and 7.2; the other package has no factor."""
@@ -34,7 +31,7 @@ WIDTH = 1.96
 
 
 def protected(python: Path, package: str, factor: float, parts: list[np.ndarray]) -> list[np.ndarray]:
-    """Return stored vectors and queries as the package makes them."""
+    """Return vectors as the package makes them, all parts under one key."""
     program = Path(__file__).with_name("_protected_by_package.py")
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"{i}.npy" for i in range(len(parts))]
@@ -44,35 +41,32 @@ def protected(python: Path, package: str, factor: float, parts: list[np.ndarray]
         return [np.load(file) for file in files]
 
 
-def kept(queries: np.ndarray, stored: np.ndarray, before: np.ndarray) -> float:
-    """Return the share of the ten nearest rows of ``before`` that queries still find."""
-    found = nearest(queries, stored, before.shape[1]).rows
-    return float(np.mean([np.isin(now, then).mean() for now, then in zip(found, before, strict=True)]))
-
-
-def main(python: Path, rows: int = 4_000, keys: int = 3) -> None:
+def main(python: Path, rows: int = 4_000, keys: int = 3, releases: int = 1) -> None:
     """Protect ``rows`` vectors with each package and ``keys`` keys; the attacker has as many other texts.
 
     Args:
         python: interpreter of the environment that has the packages.
         rows: number of stored vectors.
         keys: number of keys for each setting.
+        releases: how often the same rows are stored under one key; the attacker takes the mean of the vectors.
     """
-    texts = Texts(list(dict.fromkeys(Ag().load().texts("train"))))
-    chosen = Texts([texts[i] for i in np.random.default_rng(0).permutation(len(texts))[: 2 * rows + QUERIES]])
-    vectors = SentenceEncoder().load(Path()).publish_documents(chosen, np.random.default_rng(0))
-    own, stored, queries = np.split(vectors, [rows, 2 * rows])
-    before = nearest(queries, stored, 10).rows
+    own, stored, queries = np.split(ag_vectors(2 * rows + QUERIES), [rows, 2 * rows])
+    before = found(queries, stored)
     candidates = np.concatenate([stored, own])
     print("| package | factor | key | linked | interval | recall@10 | attack, seconds |\n|---|---|---|---|---|---|---|")
     for package, factor in SETTINGS:
         for key in range(keys):
-            store, asked = protected(python, package, factor, [stored, queries])
-            begun = time.perf_counter()
+            *stores, asked = protected(python, package, factor, [*[stored] * releases, queries])
+            begun, store = time.perf_counter(), np.mean(stores, axis=0, dtype=np.float32)
             mapped = KnownEncoder(own, None, store).align("auto", 0, candidates)(store)
-            found = search(mapped, candidates, mapped, 1).rows[:, 0]
+            links = search(mapped, candidates, mapped, 1).rows[:, 0]
             taken = time.perf_counter() - begun
-            right = float((found == np.arange(rows)).mean())
+            right = float((links == np.arange(rows)).mean())
             low, high = wilson(right, rows, WIDTH)
-            cells = (f"{right:.4f}", f"{low:.4f} to {high:.4f}", f"{kept(asked, store, before):.3f}", f"{taken:.1f}")
+            cells = (
+                f"{right:.4f}",
+                f"{low:.4f} to {high:.4f}",
+                f"{kept(found(asked, stores[0]), before):.3f}",
+                f"{taken:.1f}",
+            )
             print(f"| {package} | {factor:g} | {key} | {' | '.join(cells)} |", flush=True)
