@@ -31,6 +31,7 @@ from leakboard.models.classifier import LinearClassifier
 from leakboard.pipeline.repetition import find_faults
 from leakboard.randomness import Streams, seed_libraries, stream
 from leakboard.threats.published import Publications
+from leakboard.workspace import also_shared
 
 
 @lru_cache(maxsize=4)
@@ -102,7 +103,9 @@ def _search_ranks(load: Callable[[], FittedVictim], texts: Texts, documents: Flo
     rows, halves = half_texts(texts, streams.stream("searches"))
     if not len(rows):
         return np.empty((0, 2), np.int64)
-    vectors = _checked(load().publish_queries(halves, streams.stream("publish searches")), len(rows), "half texts")
+    with also_shared(halves):  # the searches of all victims of a plugin are the same
+        vectors = load().publish_queries(halves, streams.stream("publish searches"))
+    _checked(vectors, len(rows), "half texts")
     if vectors.shape[1] != documents.shape[1]:
         raise ValueError(f"half texts: {vectors.shape[1]} coordinates, expected {documents.shape[1]} as of whole texts")
     return np.stack([rows, ranks_of(rows, vectors, documents)], axis=1)
