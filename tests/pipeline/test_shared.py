@@ -1,6 +1,7 @@
 """Shared artefacts are computed once: states of frozen layers, inputs of releases, attackers' own models."""
 
 import functools
+import json
 import os
 import threading
 import time
@@ -210,7 +211,9 @@ def small(name, encoder):
         return [changed(entry) for entry in value] if isinstance(value, list) else value
 
     suite = changed(yaml.safe_load(find_suite(name).read_text()))
-    suite["victims"] = [entry for entry in suite["victims"] if "mu" not in entry.get("dpnr", {}).get("grid", {})]
+    kept = [entry for entry in suite["victims"] if "mu" not in entry.get("dpnr", {}).get("grid", {})]
+    named = {json.dumps({**entry, "name": ""}, sort_keys=True): entry for entry in kept}  # one encoder
+    suite["victims"] = list(named.values())
     suite.pop("projected", None)
     return suite | {"datasets": [CORPUS], "seeds": [0], "text_classifier": False}
 
