@@ -41,7 +41,7 @@ class SequenceBayes(SanitisedWordsAttack):
     observations: Count = 1
     """Number of publications of each text that the attacker sees."""
     beam: Count = 12
-    """Likely words at each place; the time grows with its third power."""
+    """Likely words at each place; time and memory grow with its third power."""
     decoding: Literal["words", "text"] = "words"
     """words: the likeliest word at each place, which gets most words right; text: the likeliest text."""
     weight: Annotated[float, Field(ge=0, le=1)] | None = None

@@ -1,0 +1,80 @@
+"""The page of released sanitisers: its rows are those of the exact law, which is computed again word by word."""
+
+import importlib
+import math
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from recomputed import row
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "released_sanitisers.md"
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+        yield importlib.import_module("released_sanitisers")
+
+
+@pytest.fixture(scope="module")
+def cases(benchmark):
+    return benchmark.CASES
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip("| \n").split("|")]
+
+
+def test_the_page_has_a_row_for_each_case_with_the_exact_probabilities(cases):
+    rows = [cells(line) for line in PAGE.read_text("utf-8").splitlines() if re.match(r"\| .*\| `\S+` \|$", line)]
+    expected = [cells(case.row("?")) for case in cases]
+    counted = [found[5] for found in rows]
+    assert [found[:5] + found[6:] for found in rows] == [found[:5] + found[6:] for found in expected]
+    assert [bool(cell) for cell in counted] == [bool(case.program) for case in cases]
+
+
+def test_counts_on_the_page_agree_with_the_exact_law(cases, benchmark):
+    lines = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
+    of_case = {tuple(cells(line)[:2]): cells(line)[5] for line in lines if len(cells(line)) == 8}
+    for case in (case for case in cases if case.program):
+        times, _, of = of_case[case.package, case.mechanism].partition(" of ")
+        runs = int(of or 20_000)
+        for found, chance in zip(times.split(", "), case.chances, strict=True):
+            assert benchmark.agrees(int(found.replace(",", "")), runs, chance), case
+
+
+def test_other_counts_do_not_agree(benchmark):
+    """10,000 of 20,000 draws have a standard deviation of 71; a word that is impossible never comes out."""
+    assert benchmark.agrees(10_200, 20_000, 0.5)
+    assert not benchmark.agrees(10_400, 20_000, 0.5)
+    assert benchmark.agrees(0, 20_000, 0.0)
+    assert not benchmark.agrees(1, 20_000, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "package", "epsilon", "options"),
+    [
+        ("tem_mldp", "mldp-text", 4.0, {}),
+        ("tem_pypantera", "pypantera", 4.0, {}),
+        ("custext_pypantera", "pypantera", 2.0, {"size": 3}),
+    ],
+)
+def test_a_reader_computes_the_same_probabilities_by_hand(rule, package, epsilon, options, cases):
+    name = {"tem": "TEM", "cus": "CusText"}[rule[:3]]
+    case = next(case for case in cases if case.package.startswith(package) and case.mechanism.startswith(name))
+    words, vectors = case.channel.space.words, case.channel.space.vectors.tolist()
+    for word, chance in zip((case.likelier, case.other), case.chances, strict=True):
+        logs = row(rule, vectors, epsilon, words.index(word), **options)
+        assert math.exp(logs[words.index(case.output)]) == pytest.approx(chance, rel=1e-9, abs=0)
+
+
+def test_claims_that_hold_are_proved_and_the_others_have_a_witness(cases):
+    assert {case.verdict for case in cases} == {"violated", "holds", "shows an unknown word"}
+    for case in cases:
+        one, other = case.chances
+        gap = math.log(one / other) if other else math.inf
+        assert (gap <= case.bound * (1 + 1e-9)) == (case.verdict == "holds")
