@@ -200,6 +200,30 @@ class Mine(Lengths):
     publishes = ("documents", "texts")
     fitted_class = FittedFirstWords
 """
+KEEPS_WORDS = """
+from leakboard.data.tokens import words
+
+
+@dataclass(frozen=True)
+class FittedOtherWords(FittedLengths):
+    @property
+    def text_channel(self):
+        import leakboard.privacy.channels.randomised_response as responses
+        from leakboard.privacy.channels.texts import TextChannel
+        from leakboard.privacy.channels.words import WordSpace
+
+        space = WordSpace(["unk", "hotel", "inn"], np.eye(3))
+        return TextChannel(responses.FittedRandomisedResponse(space, 1.0))
+
+    def publish_texts(self, texts, rng):
+        return [" ".join("unk" for word in words(text)) for text in texts]
+
+
+@victim(revision=1)
+class Mine(Lengths):
+    publishes = ("documents", "texts")
+    fitted_class = FittedOtherWords
+"""
 DOCUMENTS, REPEATABLE = "publishes documents", "publishes the same each time"
 OWN_VECTORS = "gives each text its own vector"
 BROKEN = {
@@ -267,6 +291,12 @@ BROKEN = {
         "has 1 when published",
         "    def publish_texts(self, texts, rng):",
     ),
+    "words are not replaced": (
+        KEEPS_WORDS,
+        "texts come from its channel",
+        "its words are not those of its channel: p = ",
+        "    def publish_texts(self, texts, rng):",
+    ),
     "no fit": (HAS_NO_FIT, "is complete", "does not define fit, which every victim has; did", "@victim"),
 }
 
@@ -298,6 +328,7 @@ def test_a_victim_that_keeps_its_promises_passes(subject):
         "releases come from its mechanism",
         "publishes words",
         "publishes texts",
+        "texts come from its channel",
         "learns the same as its training recipe",
     ]
 

@@ -20,11 +20,16 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import FittedVictim, Floats, Texts, Victim
 from leakboard.pipeline.repetition import are_near, mixes_up
 from leakboard.privacy.channels.texts import TextChannel
+from leakboard.privacy.exact.sampling import sampling_p_value
 from leakboard.randomness import stream
 from leakboard.threats.published import why_no_releases
 
 ALONE = 10
 """How many texts are published one by one."""
+SAMPLED = 2_000
+"""Least number of published words that are compared with the channel."""
+UNLIKELY = 1e-6
+"""p-value below which the words are not the channel's. A right victim fails once in a million times."""
 UNPICKLED = {".safetensors", ".npy", ".npz", ".json", ".txt"}
 """Suffixes of files that are read without pickle."""
 
@@ -134,6 +139,28 @@ def publishes_texts(subject: Subject) -> None:
         counts = len(words(text)), len(replaced.split())
         expect(counts[0] == counts[1], f"a text of {counts[0]} words has {counts[1]} when published", part)
     expect(isinstance(fitted.text_channel, TextChannel), "it has no text_channel", type(fitted).text_channel)
+
+
+@promise("victims")
+def texts_come_from_its_channel(subject: Subject) -> None:
+    """Published words have the probabilities of its channel."""
+    channel = subject.fitted.text_channel if "texts" in subject.plugin.publishes else None
+    if channel is None:
+        raise NotChecked("it publishes no texts")
+    texts, part = subject.corpus.texts("test"), type(subject.fitted).publish_texts
+    rng = np.random.default_rng(0)
+    plain: list[str] = []
+    replaced: list[str] = []
+    while len(plain) < SAMPLED and any(map(words, texts)):
+        for text, new in zip(texts, subject.fitted.publish_texts(texts, rng), strict=True):
+            plain.extend(words(text))
+            replaced.extend(new.split())
+    expect(len(plain) == len(replaced), "texts have other numbers of words when published", part)
+    try:
+        p_value = sampling_p_value(channel, plain, replaced, np.random.default_rng(1))
+    except RequestError as error:
+        raise NotChecked(str(error)) from None
+    expect(p_value >= UNLIKELY, f"its words are not those of its channel: p = {p_value:.2g}", part)
 
 
 @promise("victims")
