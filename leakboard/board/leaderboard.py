@@ -232,6 +232,7 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
     caveat = (done[0].claim or {}).get("caveat", "")
     parts += [f"claim: {caveat}"] if caveat else []
     parts += list(dict.fromkeys(m.status for r in done for m in r.metrics if m.name == "fresh_noise" and m.value == 0))
+    parts += list(dict.fromkeys(m.status for r in done for m in r.metrics if m.name == "words_kept" and m.status))
     areas = [m for r in done for m in r.metrics if m.name == "attack_auc" and row["secret"] in ("", m.variable)]
     parts += list(dict.fromkeys(metric.status for metric in areas if metric.status))
     high, bayes = row.get("empirical_privacy_high"), row.get("privacy_bayes")
