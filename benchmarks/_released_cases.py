@@ -140,7 +140,7 @@ CASES = (
         "ale",
         "tea",
         "ale",
-        "mechanisms.py:46",
+        "mechanisms.py:53",
         ("mldp-text", "multivariate_calibrated", "1"),
     ),
     Case(
