@@ -17,6 +17,7 @@ COMPUTED_AGAIN = {
     "dpnr",
     "dp_word_vectors",
     "mechanisms",
+    "noise_training",
     "sanitisers",
     "training_steps",
     "word_recovery",
