@@ -4,21 +4,24 @@ This is algorithm A1 of Zouhri and Abecidan (2021).
 
 - Against a static table the attacker trains the same recipe on auxiliary texts, and compares vectors by cosine. Two
   trainings give rotated spaces. The attacker may first align them by an orthogonal map of known vectors (Procrustes).
+- With ``lengths`` the attacker of an aligned table also uses the lengths of vectors, and corrects for hubs. The study
+  has neither. Left-out known words choose the weight of the lengths.
 - The attacker knows its own table without noise, as in the study (algorithm A3). With ``own_publications: 1`` it adds
   the victim's noise to its own table, as in the study's second variant.
 - Against contextual encoders the attacker embeds auxiliary texts, and names each vector by the words nearest to it.
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
+from leakboard.attacks._words.lengths import WEIGHTS, Lengths, log_lengths, nearest_without_hubs
 from leakboard.claims import ReleaseClaim
 from leakboard.data.tokens import words
-from leakboard.errors import NotApplicable
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Floats, Integers, PublishedWords, Texts
 from leakboard.logs import log_progress
 from leakboard.models.search import nearest, nearest_groups, normalised
@@ -27,6 +30,8 @@ from leakboard.threats.words import WordGuesses, WordsAttack, WordsView
 
 AVERAGED = 100
 """Noisy copies that are averaged if the victim does not give its exact table."""
+FOLDS = 5
+"""Folds of anchors that are left out of the rotation in turn, to choose the weight of the lengths."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,12 @@ class NearestNeighbour(WordsAttack):
     """Static tables with noise: noisy copies of its own table that the attacker averages; null: the exact table."""
     exact_limit: Count = 2_000_000
     """Largest static table that is searched exactly (vectors); else the record has the measured recall."""
+    lengths: bool = False
+    """Static tables, aligned: also compare lengths of vectors, which tell how frequent words are; correct for hubs."""
+
+    def __post_init__(self) -> None:
+        if self.lengths and self.align == "none":
+            raise RequestError("lengths: true is not allowed with align: none, since anchors choose their weight")
 
     def fit(self, view: WordsView, seed: int) -> "FittedNearestNeighbour":
         """Build the attacker's space, and query the anchors' published vectors to align it.
@@ -65,7 +76,8 @@ class NearestNeighbour(WordsAttack):
         shadow_table = self._shadow_table(view, seed)
         anchors = None if self.align == "none" else self._anchors(view, shadow_table.words)
         vectors = normalised(shadow_table.vectors) if anchors is None else _centred(shadow_table.vectors)
-        return FittedNearestNeighbour(self, shadow_table.words, vectors, anchors=anchors)
+        logs = log_lengths(shadow_table.vectors) if self.lengths else None
+        return FittedNearestNeighbour(self, shadow_table.words, vectors, anchors=anchors, log_lengths=logs)
 
     def _shadow_table(self, view: WordsView, seed: int) -> PublishedWords:
         """Return the attacker's table, trained by the victim's recipe, without noise or as an average of noisy copies.
@@ -127,15 +139,25 @@ class FittedNearestNeighbour:
     owners: Integers | None = None
     """int64 (m,), index of each occurrence's word in ``vocabulary``; None if each word has one vector."""
     anchors: Anchors | None = None
+    log_lengths: Floats | None = None
+    """Natural logarithms of the lengths of the table's vectors, float32 (m,); None: lengths are not compared."""
 
     def __call__(self, vectors: Floats) -> WordGuesses:
         """Rank words for each published vector."""
-        queries, remarks = normalised(vectors), []
+        queries, remarks, limit = normalised(vectors), [], self.options.exact_limit
+        lengths = None
         if self.anchors:
-            queries, remark = self._aligned(vectors, self.anchors)
+            queries, lengths, remark = self._aligned(vectors, self.anchors)
             remarks.append(remark)
-        if self.owners is None:
-            neighbours = nearest(queries, self.vectors, self.options.candidates, self.options.exact_limit)
+        if self.anchors and lengths:
+            queries, index = lengths.appended(queries, self.vectors)
+            others = np.setdiff1d(np.arange(len(index)), self.anchors.vocabulary_rows)
+            if not len(others):
+                raise NotApplicable("nearest_neighbour: all words that the attacker knows are anchors (fewer anchors?)")
+            neighbours = nearest_without_hubs(queries, index[others], self.options.candidates, limit)
+            neighbours = replace(neighbours, rows=np.append(others, -1)[neighbours.rows])  # -1: none was found
+        elif self.owners is None:
+            neighbours = nearest(queries, self.vectors, self.options.candidates, limit)
         else:
             neighbours = nearest_groups(queries, self.vectors, self.owners, self.options.candidates)
             remarks.append(f"each word by the nearest of {len(self.vectors)} occurrences of the attacker's own")
@@ -143,23 +165,48 @@ class FittedNearestNeighbour:
             remarks.append(f"approximate search with recall {neighbours.recall:.3f}")
         return WordGuesses(self.vocabulary, neighbours.rows, neighbours.similarity, "; ".join(remarks))
 
-    def _aligned(self, vectors: Floats, anchors: Anchors) -> tuple[Floats, str]:
-        """Rotate the published vectors into the attacker's space, and describe the rotation."""
+    def _aligned(self, vectors: Floats, anchors: Anchors) -> tuple[Floats, Lengths | None, str]:
+        """Rotate the published vectors into the attacker's space, compare lengths, and describe both."""
         centred = _centred(np.concatenate([vectors, anchors.published]))
         queries, anchor_vectors = centred[: len(vectors)], centred[len(vectors) :]
         rotation = _procrustes(anchor_vectors, self.vectors[anchors.vocabulary_rows])
+        lengths = self._lengths(vectors, anchors, anchor_vectors)
         remark = f"rotated by {len(anchor_vectors)} anchors"
         for _ in range(self.options.iterations if self.options.align == "iterative" else 0):
-            rotation, matched = self._refined(queries, anchor_vectors, rotation)
+            rotation, matched = self._refined(queries, anchor_vectors, rotation, lengths)
             remark = f"rotated by {len(anchor_vectors)} anchors and {matched} matched words"
-        return normalised(queries @ rotation), remark
+        remark += f"; lengths have the weight {lengths.weight:g}" if lengths else ""
+        return normalised(queries @ rotation), lengths, remark
 
-    def _refined(self, queries: Floats, anchor_vectors: Floats, rotation: Floats) -> tuple[Floats, int]:
+    def _lengths(self, vectors: Floats, anchors: Anchors, anchor_vectors: Floats) -> Lengths | None:
+        """Choose the weight of the lengths: the one that names left-out anchors best, by mean reciprocal rank."""
+        if self.log_lengths is None:
+            return None
+        rows, known = anchors.vocabulary_rows, log_lengths(anchors.published)
+        own = self.log_lengths - np.median(self.log_lengths)
+        shift = np.median(known - own[rows])  # another recipe may make all vectors longer
+        rotated, fold = np.empty_like(anchor_vectors), np.arange(len(rows)) % min(FOLDS, len(rows))
+        for left_out in (fold == f for f in range(FOLDS)):
+            target = self.vectors[rows[~left_out]]
+            rotated[left_out] = anchor_vectors[left_out] @ _procrustes(anchor_vectors[~left_out], target)
+
+        def reciprocal_rank(weight: float) -> float:
+            queries, index = Lengths(known - shift, own, weight).appended(rotated, self.vectors)
+            found = nearest(queries, index, self.options.candidates, self.options.exact_limit).rows == rows[:, None]
+            return float((found / np.arange(1, found.shape[1] + 1)).sum())
+
+        return Lengths(log_lengths(vectors) - shift, own, max(WEIGHTS, key=reciprocal_rank))
+
+    def _refined(
+        self, queries: Floats, anchor_vectors: Floats, rotation: Floats, lengths: Lengths | None
+    ) -> tuple[Floats, int]:
         """Rotate again, by the anchors and by all pairs that are mutual nearest neighbours under this rotation."""
         assert self.anchors, "only aligned attacks are refined"
-        rotated = normalised(queries @ rotation)
-        forth = nearest(rotated, self.vectors, 1, self.options.exact_limit).rows[:, 0]
-        back = nearest(self.vectors, rotated, 1, self.options.exact_limit).rows[:, 0]
+        rotated, index = normalised(queries @ rotation), self.vectors
+        if lengths:
+            rotated, index = lengths.appended(rotated, index)
+        forth = nearest(rotated, index, 1, self.options.exact_limit).rows[:, 0]
+        back = nearest(index, rotated, 1, self.options.exact_limit).rows[:, 0]
         mutual = np.flatnonzero(back[forth] == np.arange(len(queries)))
         source = np.concatenate([anchor_vectors, queries[mutual]])
         target = self.vectors[np.concatenate([self.anchors.vocabulary_rows, forth[mutual]])]

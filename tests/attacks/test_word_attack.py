@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from leakboard.attacks._words.lengths import nearest_without_hubs
 from leakboard.attacks.nearest_neighbour import NearestNeighbour
 from leakboard.claims import ReleaseClaim
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import FittedVictim, PublishedWords
-from leakboard.models.search import normalised
+from leakboard.models.search import nearest, normalised
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.randomness import Streams
 from leakboard.threats.oracle import Oracle
@@ -185,6 +186,75 @@ def test_approximate_search_is_reported(corpus):
     table, _, independent = tables()
     _, result = recovered(Static(independent, table), corpus, exact_limit=100)
     assert "approximate search with recall 0." in result.details
+
+
+class TestLengths:
+    """Lengths of vectors name words whose directions are equal."""
+
+    @staticmethod
+    def pairs():
+        """Return the attacker's table and a rotated one, thrice as long: words 2 i and 2 i + 1 have one direction."""
+        directions = np.repeat(normalised(tables()[0][:150]), 2, axis=0) * np.tile([1.0, 2.0], 150)[:, None]
+        rotation, _ = np.linalg.qr(np.random.default_rng(1).normal(size=(SIZE, SIZE)))
+        return directions, 3 * directions @ rotation
+
+    def test_lengths_tell_words_of_one_direction_apart(self, corpus):
+        own, published = self.pairs()
+        for align in ("anchors", "iterative"):
+            options = {"align": align, "anchors": 200}
+            without, _ = recovered(Static(published, own), corpus, **options)
+            compared, result = recovered(Static(published, own), corpus, lengths=True, **options)
+            assert without["recall@1"].value < 0.7
+            assert compared["recall@1"].value == 1
+            assert "; lengths have the weight 0." in result.details
+
+    def test_lengths_that_tell_nothing_get_no_weight(self, corpus):
+        """All words have directions of their own, and the published lengths are drawn anew."""
+        table, rotated, _ = tables()
+        strange = rotated * np.exp(2 * np.random.default_rng(1).normal(size=(len(WORDS), 1)))
+        metrics, result = recovered(Static(strange, table), corpus, align="anchors", anchors=100, lengths=True)
+        assert result.details == "rotated by 100 anchors; lengths have the weight 0"
+        assert metrics["recall@1"].value == 1
+
+    def test_an_independent_table_is_guessed_at_chance(self, corpus):
+        table, _, independent = tables()
+        metrics, _ = recovered(Static(independent, table), corpus, align="anchors", anchors=30, lengths=True)
+        assert at_chance(metrics["recall@5"], 5)
+
+    def test_anchors_are_no_candidates(self, corpus):
+        table, _, independent = tables()
+        side = side_of(Static(independent, table), corpus)
+        auxiliary = corpus.only("train", "dev")
+        view = WordsView(auxiliary, contextual=False, claim=None, oracle=Oracle(side, auxiliary))
+        namer = NearestNeighbour(align="anchors", anchors=30, lengths=True).fit(view, 0)
+        guesses = namer(independent[30:].astype(np.float32))
+        assert set(guesses.ranked.ravel().tolist()) <= set(range(30, 300))
+
+    def test_unaligned_tables_and_anchors_alone_are_errors(self, corpus):
+        with pytest.raises(ValueError, match="lengths: true is not allowed with align: none"):
+            NearestNeighbour(lengths=True)
+        table, _, _ = tables()
+        short = tuple(WORDS[:150] + [f"x{word}" for word in WORDS[150:]])
+        own = replace(Static(table, table), words=short)
+        with pytest.raises(NotApplicable, match="all words that the attacker knows are anchors"):
+            recovered(Static(table, table), corpus, align="anchors", anchors=300, lengths=True)
+        assert recovered(own, corpus, align="anchors", anchors=1, lengths=True)[0]["recall@1"].n == 299
+
+
+class TestHubs:
+    """A word near to all vectors is a hub."""
+
+    def test_a_hub_is_named_only_by_its_own_vector(self):
+        """Directions are in degrees: the hub is at 25, in the middle of the vectors; the other words are outside."""
+        queries, words = np.radians([10.0, 20, 30, 40, 24]), np.radians([-12.0, -6, 56, 62, 25])
+        queries, words = (np.column_stack([np.cos(a), np.sin(a)]).astype(np.float32) for a in (queries, words))
+        assert nearest(queries, words, 1).rows.ravel().tolist() == [4] * 5
+        found = nearest_without_hubs(queries, words, 5, 100)
+        similarity = queries @ words.T
+        expected = similarity - similarity.mean(0) / 2  # all five vectors are among the 10 nearest
+        assert found.rows.tolist() == np.argsort(-expected, axis=1).tolist()
+        assert found.rows[0, 0] != 4
+        assert np.allclose(found.similarity, np.take_along_axis(similarity, found.rows, axis=1), atol=1e-5)
 
 
 class TestNoisyTables:

@@ -1,0 +1,1 @@
+"""Compare word vectors by more than their direction."""
