@@ -68,6 +68,11 @@ def sharing(how: Sharing) -> AbstractContextManager[None]:
     return in_force(_sharing, how)
 
 
+def unshared() -> AbstractContextManager[None]:
+    """Let the work in a block compute all its arrays anew."""
+    return in_force(_sharing, None)
+
+
 def also_shared(texts: Sequence[str]) -> AbstractContextManager[None]:
     """Let the work in a block share the arrays of these texts, too, since other work needs them."""
     if (how := _sharing.get()) is None:
@@ -108,6 +113,8 @@ def shared_rows(
     """
     import numpy as np
 
+    if not texts:
+        return make(texts)
     rows: dict[str, NDArray[np.float32]] = {}
     how = _sharing.get()
     for part in how.texts().values() if how else ():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from leakboard.workspace import Sharing, also_shared, digest_of_texts, shared_rows, sharing
+from leakboard.workspace import Sharing, also_shared, digest_of_texts, shared_rows, sharing, unshared
 
 TRAIN, TEST = ("a", "bb", "ccc"), ("dddd", "eeeee")
 
@@ -69,3 +69,14 @@ def test_without_a_run_more_texts_are_not_shared(lengths, made):
         lengths("a")
         lengths("a")
     assert len(made) == 2
+
+
+def test_unshared_work_computes_its_own_rows(lengths, made, store):
+    with sharing(store), unshared():
+        assert [lengths("a"), lengths("a")] == [[1], [1]]
+    assert made == [["a"], ["a"]]
+
+
+def test_no_texts_have_no_rows(lengths, store):
+    with sharing(store):
+        assert shared_rows("lengths", {}, [], lambda texts: np.zeros((len(texts), 1), np.float32)).shape == (0, 1)

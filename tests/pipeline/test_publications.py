@@ -13,6 +13,7 @@ from leakboard.pipeline.publications import _predicted, load_publications, publi
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications
 from leakboard.victims.mechanism import Mechanism
+from leakboard.workspace import Sharing, digest_of_texts, shared_rows, sharing
 
 
 class Lengths(Victim):
@@ -309,3 +310,32 @@ def test_a_salt_changes_the_noise_and_not_the_fit(corpus):
     first, second = (publish(Noisy(), FittedNoisy, corpus, streams).documents["test"] for streams in (STREAMS, salted))
     assert not np.array_equal(first, second)
     assert salted.seed_for("fit") == STREAMS.seed_for("fit")
+
+
+class Sorted(FittedLengths):
+    """Encodes texts by length and forgets to restore their order; rows of a split are shared."""
+
+    def publish_documents(self, texts, rng):
+        def make(part):
+            return np.array([[len(text), hash_of(text)] for text in sorted(part, key=len)], np.float32)
+
+        distinct, places = texts.coded()
+        return shared_rows("documents", {}, distinct, make)[places]
+
+
+def hash_of(text):
+    return int(text.split()[-1][-1])
+
+
+def test_shared_rows_do_not_hide_a_victim_that_mixes_up_texts(make_corpus):
+    texts = [" ".join(["word"] * (1 + i % 7)) + f" {i}" for i in range(20)]
+    corpus, kept = make_corpus({split: {"text": texts} for split in ("train", "dev", "test")}, []), {}
+
+    def keep(kind, identity, make):
+        return kept[identity["texts"]] if identity["texts"] in kept else kept.setdefault(identity["texts"], make())
+
+    splits = {digest_of_texts(texts): tuple(texts)}
+    with sharing(Sharing(keep, lambda: splits)):
+        published = publish(Lengths(), Sorted, corpus, STREAMS)
+    assert kept
+    assert published.faults == ("order_kept",)
