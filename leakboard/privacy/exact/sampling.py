@@ -1,8 +1,9 @@
 """Test whether published words come from a channel, by Pearson's chi-square test.
 
-For each word, the outputs are ordered by their probability, the likeliest first. A published word covers its part of
-the interval from 0 to 1, and a uniform point is drawn in this part. If the words come from the channel, the points are
-uniform. So equal bins of the interval have equal expected counts, however large the vocabulary is.
+For each word, the outputs are ordered by their probability, the likeliest first, and equally likely ones by their
+index. A published word covers its part of the interval from 0 to 1, and a uniform point is drawn in this part. If the
+words come from the channel, the points are uniform. So equal bins of the interval have equal expected counts, however
+large the vocabulary is.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from leakboard.privacy.channels.channel import ROWS
 from leakboard.privacy.channels.texts import TextChannel
 
 BINS = 20
-"""Equal bins of the interval. A bin should expect at least five words."""
+"""Largest number of equal bins of the interval."""
+EXPECTED = 5
+"""Least number of words that a bin expects: with fewer, p-values are too small."""
 
 
 def sampling_p_value(
     channel: TextChannel, plain: Sequence[str], published: Sequence[str], rng: np.random.Generator
 ) -> float:
     """Return the p-value of published words under their channel; 0 if a published word is impossible.
+
+    It is 1 if there are fewer than ten words to compare.
 
     Args:
         channel: the declared channel.
@@ -50,8 +55,11 @@ def sampling_p_value(
             own = row[outputs[i]]
             if own == 0:
                 return 0.0
-            points[i] = row[row > own].sum() + rng.random() * row[row == own].sum()
-    counts = np.bincount(np.minimum((points * BINS).astype(np.int64), BINS - 1), minlength=BINS)
+            equal_before = (row[: outputs[i]] == own).sum()
+            points[i] = row[row > own].sum() + (equal_before + rng.random()) * own
+    if (bins := min(BINS, len(points) // EXPECTED)) < 2:
+        return 1.0
+    counts = np.bincount(np.minimum((points * bins).astype(np.int64), bins - 1), minlength=bins)
     return float(stats.chisquare(counts).pvalue)
 
 

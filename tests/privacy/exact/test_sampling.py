@@ -39,6 +39,22 @@ def test_words_of_another_channel_do_not(other):
     assert p_value(channel(SanText(epsilon=2.0)), published) < 1e-6
 
 
+def test_a_wrong_choice_among_equally_likely_words_is_found():
+    declared = channel(RandomisedResponse(epsilon=3.0))
+    (published,) = declared.publish([PLAIN], np.random.default_rng(3))
+    always_one = [new if new == word else "w0" for word, new in zip(PLAIN, published, strict=True)]
+    assert p_value(declared, always_one) < 1e-6
+
+
+def test_few_words_prove_little():
+    """Four points in one of twenty bins would have a p-value of 1e-8, and a chance of one in 8,000."""
+    declared = channel(RandomisedResponse(epsilon=10.0))
+    values = [sampling_p_value(declared, ["w0"] * 4, ["w0"] * 4, np.random.default_rng(seed)) for seed in range(2_000)]
+    assert min(values) == 1
+    some = [sampling_p_value(declared, ["w0"] * 15, ["w0"] * 15, np.random.default_rng(seed)) for seed in range(500)]
+    assert 1e-4 < min(some) < 0.05
+
+
 def test_an_impossible_word_is_enough():
     declared = channel(RandomisedResponse(epsilon=3.0), "kept")
     (published,) = declared.publish([PLAIN], np.random.default_rng(3))
