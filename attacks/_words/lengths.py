@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakboard.interfaces import Floats
-from leakboard.models.search import Neighbours, nearest, normalised
+from leakboard.models.search import NOTHING, Neighbours, nearest, normalised
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.4)
 """Weights of the lengths to choose from. Anchors are frequent words, and would choose more than suits rare words."""
@@ -59,11 +59,12 @@ def nearest_without_hubs(queries: Floats, index: Floats, k: int, exact_limit: in
     if not len(queries):
         return nearest(queries, index, k, exact_limit)
     back = nearest(index, queries, HUB_NEIGHBOURS, exact_limit)
-    half = back.similarity.mean(1) / 2
+    half = np.where(back.rows >= 0, back.similarity, 0).sum(1) / np.maximum((back.rows >= 0).sum(1), 1) / 2
     remainder = np.sqrt(np.maximum((half**2).max() - half**2, 0))
     ones = np.ones((len(queries), 1), np.float32)
     found = nearest(
         np.column_stack([queries, ones, 0 * ones]), np.column_stack([index, -half, remainder]), k, exact_limit
     )
     cosines = found.similarity * np.sqrt(2 * (1 + (half**2).max())) + half[found.rows]
-    return Neighbours(found.rows, cosines.astype(np.float32), min(found.recall, back.recall))
+    cosines = np.where(found.rows >= 0, cosines, NOTHING).astype(np.float32)
+    return Neighbours(found.rows, cosines, min(found.recall, back.recall))

@@ -256,6 +256,17 @@ class TestHubs:
         assert found.rows[0, 0] != 4
         assert np.allclose(found.similarity, np.take_along_axis(similarity, found.rows, axis=1), atol=1e-5)
 
+    def test_neighbours_that_an_approximate_search_misses_are_no_correction(self):
+        """A word far from all vectors found must not become the best guess of every vector."""
+        rng = np.random.default_rng(0)
+        queries, words = (normalised(rng.normal(size=(120, 8))) for _ in range(2))
+        missed = (nearest(words, queries, 10, 50).rows < 0).any(1)
+        found = nearest_without_hubs(queries, words, 10, 50)
+        assert 0 < missed.mean() < 1
+        assert missed[found.rows[:, 0]].mean() < missed.mean() + 0.15
+        cosines = np.take_along_axis(queries @ words.T, found.rows, axis=1)
+        assert np.allclose(found.similarity, np.where(found.rows >= 0, cosines, -2), atol=1e-5)
+
 
 class TestNoisyTables:
     """The attacker knows its own table exactly, or adds noise as the victim does."""
