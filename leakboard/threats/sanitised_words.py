@@ -15,7 +15,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -35,8 +35,6 @@ from leakboard.threats.threat import AttackResult, Threat, VictimSide, attacker_
 __all__ = ["Reader", "Releases", "SanitisedWordsAttack", "SanitisedWordsThreat", "SanitisedWordsView", "WordReadings"]
 
 TABLES = ("leaderboard.csv", "best_known.csv", "report", "page: attacks")
-NOT_ITS_CHANNEL = "more words are kept than the declared channel keeps: the published texts are not its"
-"""Warning about a victim whose texts do not come from its channel."""
 Releases = tuple[list[str], ...]
 """The published words of one text, once for each publication of it."""
 
@@ -155,11 +153,10 @@ class SanitisedWordsThreat(Threat["SanitisedWordsAttack"]):
             sensitive_kinds(people, own),
             authors(side.corpus, "test"),
         )
-        of_channel = _of_channel(side, view.channel, truth)
         return AttackResult(
             secrets=("words",),
             test_size=len(texts),
-            metrics=[*_doubted(metrics, of_channel[0]), *of_channel, *view.oracle.ledger()],
+            metrics=[*metrics, *_of_channel(side, view.channel, truth), *view.oracle.ledger()],
             details=readings.details,
             sentences=read_sentences(read, truth, texts),
             claim=release_claim(side, attack.observations),
@@ -203,18 +200,3 @@ def _of_channel(side: VictimSide, channel: TextChannel, truth: Sequence[Sequence
     else:
         of_bound = Metric("context_free_bound", bound, n=len(truth))
     return [of_bound, Metric("true_epsilon", channel.true_epsilon), Metric("unused_budget", unused)]
-
-
-def _doubted(metrics: Sequence[Metric], bound: Metric) -> list[Metric]:
-    """Return the metrics, with a warning if surely more words are kept than the best guess of single words gets right.
-
-    The published word is such a guess. So the published texts are not the channel's.
-    """
-    return [replace(metric, status=NOT_ITS_CHANNEL) if _exceeds(metric, bound) else metric for metric in metrics]
-
-
-def _exceeds(metric: Metric, bound: Metric) -> bool:
-    """Decide whether the interval of the kept words is above the bound."""
-    if metric.name != "words_kept" or metric.low is None or bound.value is None:
-        return False
-    return metric.low > bound.value
