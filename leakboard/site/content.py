@@ -90,8 +90,10 @@ def read_board(name: str) -> Board:
     if not joined.records and not joined.apart and not joined.reported:
         raise RequestError(f"{home / PUBLISHED}: no published records; `run {name}` and `publish {name}` make them")
     suite = read_yaml(path)
-    description, utility = str(suite.get("description", "")), UTILITIES[suite.get("utility", "task")]
-    board = make_board(home.resolve().name, description, joined.records, home, home, utility, common=True)
+    description, weighed = str(suite.get("description", "")), suite.get("utility", "task")
+    if weighed not in UTILITIES:
+        raise RequestError(f"{path}: utility: {weighed!r}; allowed: {', '.join(UTILITIES)}")
+    board = make_board(home.resolve().name, description, joined.records, home, home, UTILITIES[weighed], common=True)
 
     def listed(sent: Mapping[str, Sequence[Record]]) -> list[Row]:
         return [

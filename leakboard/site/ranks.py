@@ -7,6 +7,7 @@ from typing import Any
 
 from leakboard.board.figures import finite
 from leakboard.board.schema import Row
+from leakboard.site.utility import TASK
 from leakboard.suite.names import natural
 
 USELESS = "useless for the task"
@@ -16,10 +17,12 @@ USELESS = "useless for the task"
 def is_useless(row: Row) -> bool:
     """Return whether the task accuracy, to three decimals, is not above that of a constant guess.
 
-    Such vectors say nothing about the task, so their privacy costs everything. False if an accuracy is unknown.
+    Such vectors say nothing about the task, so their privacy costs everything. False if an accuracy is unknown, or if
+    the board weighs ``search`` against privacy.
     """
     values: list[Any] = [row.get("task_accuracy"), row.get("task_majority")]
-    return all(map(finite, values)) and round(values[0], 3) <= round(values[1], 3)
+    is_weighed = row.get("weighed", TASK) is TASK
+    return is_weighed and all(map(finite, values)) and round(values[0], 3) <= round(values[1], 3)
 
 
 def useful(rows: Sequence[Row]) -> list[Row]:

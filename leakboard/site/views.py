@@ -164,6 +164,7 @@ def _victim_row(board: Board, row: Row) -> Row:
         **of_vectors,
         **row,
         "slug": slug(options),
+        "weighed": board.utility,
         f"{board.utility.column}_low": low,
         f"{board.utility.column}_high": high,
         "attack_slug": slug(row["attack_options"]),

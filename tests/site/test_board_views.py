@@ -88,7 +88,7 @@ class TestUtility:
     def stores(self, tmp_path):
         def store(protection, found, privacy):
             made = record(f"vector_store(encoder=word2vec, protection={protection})", accuracy=0.5, privacy=privacy)
-            return with_metrics(made, Metric("retrieval_recall@10", found))
+            return with_metrics(made, Metric("retrieval_recall@10", found), Metric("task_majority", 0.6))
 
         records = [store("none", 0.9, 0.0), store("rotation", 0.8, 0.3), store("gaussian", 0.7, 0.5)]
         (view,) = views(make_board("stores", "", records, tmp_path, tmp_path, UTILITIES["search"]))
