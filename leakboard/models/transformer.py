@@ -223,7 +223,7 @@ class TransformerEncoder(Encoder):
             "batch_size": self.batch_size,
             "device": self.device.type,
             "threads": torch.get_num_threads(),
-        }
+        } | ({} if self.unattended is None else {"unattended": self.unattended})
 
     @torch.no_grad()
     def _lower_states(self, prepared: Sequence[Prepared]) -> torch.Tensor:
