@@ -14,7 +14,7 @@ from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import summarise
 from leakboard.board.table_layouts import TABLES
 from leakboard.site import charts
-from leakboard.site.choices import eligible, keeps_most
+from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board, slug
 from leakboard.site.matrix import matrix
 from leakboard.site.needs import attack_seconds, needs
@@ -100,7 +100,7 @@ def _dated(commit: str) -> str:
 def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
     sections, anchored = [], set()
     for number, view in enumerate(views(board), start=1):
-        rows, candidates = [], {row["slug"] for row in eligible(view)}
+        rows, candidates = [], {row["slug"] for row in view.comparable}
         for row in view.rows:
             anchor = f"victim-{row['slug']}"
             rows.append(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leakboard.board.figures import finite
 from leakboard.board.schema import Row
-from leakboard.site.ranks import above, overlap, useful
+from leakboard.site.ranks import above, overlap
 from leakboard.site.views import View
 
 
@@ -20,16 +19,6 @@ class Choice:
     """Other victims within the loss whose intervals overlap that of the best."""
     no_better: bool
     """Whether no allowed victim keeps measurably more than the encoder without a defence."""
-
-
-def eligible(view: View) -> list[Row]:
-    """Return the victims that may be chosen.
-
-    Victims that are useless for the task may not, nor those that did not meet the strongest attack on the reference: an
-    attack that was not tried proves nothing.
-    """
-    strongest = view.reference["attack_options"] if view.reference else None
-    return [row for row in useful(view.rows) if finite(row[view.utility.column]) and strongest in row["met"]]
 
 
 def keeps_most(view: View, loss: float | None = None) -> Choice | None:
@@ -45,7 +34,7 @@ def keeps_most(view: View, loss: float | None = None) -> Choice | None:
         return None
     used, allowed_loss = view.utility.column, view.utility.loss if loss is None else loss
     least = view.reference[used] - allowed_loss / 100 - 1e-9
-    allowed = [row for row in eligible(view) if row[used] >= least]
+    allowed = [row for row in view.comparable if row[used] >= least]
     if not allowed:
         return None
     best = max(allowed, key=lambda row: row["empirical_privacy"])

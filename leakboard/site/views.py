@@ -70,9 +70,25 @@ class View:
         return [row for row in self.rows if finite(row[self.utility.column]) and finite(row["empirical_privacy"])]
 
     @property
+    def comparable(self) -> list[Row]:
+        """Return the victims that may be chosen.
+
+        Victims that are useless for the task may not, nor those that did not meet the strongest attack on the
+        reference: an attack that was not tried proves nothing.
+        """
+        strongest = self.reference["attack_options"] if self.reference else None
+        return [row for row in useful(self.rows) if finite(row[self.utility.column]) and strongest in row["met"]]
+
+    @property
+    def left_out(self) -> int:
+        """Return how many victims may not be chosen, since they met weaker attacks only."""
+        return len(useful(self.drawn)) - len(self.comparable)
+
+    @property
     def front(self) -> list[Row]:
-        """Return the Pareto front, most privacy first: no victim is better than one of these in both."""
-        return pareto_front(useful(self.drawn), self.utility.column, "empirical_privacy")
+        """Return the Pareto front, most privacy first: no comparable victim is better than one of these in both."""
+        kept = self.comparable if self.reference else useful(self.drawn)
+        return pareto_front([row for row in kept if row in self.drawn], self.utility.column, "empirical_privacy")
 
     @property
     def is_scored(self) -> bool:

@@ -216,6 +216,7 @@ class TestChoice:
         made = view(*met, *weak)
         assert keeps_most(made).best["victim"] == "defence"
         assert made.rows[0]["victim"] == "lucky"
+        assert (made.left_out, [row["victim"] for row in made.front]) == (1, ["defence", "net"])
 
     @pytest.mark.parametrize(("privacy", "expected"), [(0.3, False), (0.12, True)])
     def test_a_defence_within_the_interval_of_no_defence_is_no_better(self, view, privacy, expected):
