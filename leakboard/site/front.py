@@ -60,7 +60,8 @@ def _message(view: View) -> str:
     if choice.no_better:
         return f"{start} {limit} no defence keeps measurably more."
     kept = ", ".join(filter(None, (decimals(best["empirical_privacy"], 2), best.get("repeated"))))
-    claim = f" Its privacy claim is {best['verdict']}." if best["verdict"] in ("violated", "unproven") else ""
+    claims = {"violated": " An audit refutes its claim.", "unproven": " Its claim is not proved."}
+    claim = claims.get(best["verdict"], "")
     return f"{start} {limit} {best['victim']} keeps most: {kept}.{claim}"
 
 
