@@ -63,6 +63,8 @@ def scatter(view: View) -> Figure | None:
     figure = privacy_utility(pd.DataFrame(rows, columns=[*names, "link"]).astype(object), view.utility.column)
     for trace in figure.select_traces({"mode": "markers"}):
         trace.update(mode="markers+text", text=[_name(str(row["victim"])) for row in rows], **NAMED)
+    for trace in figure.select_traces({"mode": "lines"}):  # victims that met weaker attacks only are on no front
+        trace.update(x=[row[axes[0]] for row in view.front], y=[row[axes[1]] for row in view.front])
     _grey(figure, [row for row in view.drawn if is_useless(row)], view.utility)
     if view.reference and view.undefended:
         _ring(figure, view.reference, view.utility, "no defence", 22, COLOURS[4])

@@ -90,7 +90,7 @@ def headline(board: Board) -> Headline:
             loss = f"at a loss of at most {view.utility.loss:g} points of {view.utility.name}"
             text = f"privacy{most}: {kept['victim']}, {loss}"
             if choice.no_better:
-                text = f"privacy{most}: {kept['victim']}; no defence keeps more {loss}"
+                text = f"privacy{most}: {kept['victim']}; no defence here keeps more {loss}"
             text = f"{text} ({view.dataset})"
             return Headline(decimals(kept["empirical_privacy"], 2), text)
     scored = [(row, view) for view in made if view.is_scored for row in view.rows]

@@ -217,6 +217,8 @@ class TestChoice:
         assert keeps_most(made).best["victim"] == "defence"
         assert made.rows[0]["victim"] == "lucky"
         assert (made.left_out, [row["victim"] for row in made.front]) == (1, ["defence", "net"])
+        (front,) = [line for line in scatter(made)["data"] if line["name"].startswith("Pareto front")]
+        assert front["y"] == pytest.approx([0.2, 0.1])
 
     @pytest.mark.parametrize(("privacy", "expected"), [(0.3, False), (0.12, True)])
     def test_a_defence_within_the_interval_of_no_defence_is_no_better(self, view, privacy, expected):
