@@ -103,6 +103,8 @@ def align(own: Floats, stored: Floats, pairs: Pairs | None = None, method: Metho
         found = _judged(name, problem, left_out)
         if best is None or found.criterion > best.criterion + TOLERANCE:
             best = found
+        if left_out and best.criterion + TOLERANCE >= 1:  # no cosine can beat it
+            break
         if name in ("scale", "permutation") and not left_out and (likeness := _conclusive_likeness(problem, found)):
             best = replace(found if name == "permutation" else best, criterion=max(likeness, best.criterion))
             break

@@ -138,6 +138,14 @@ def test_auto_names_the_map(own, truth, rng, name):
     assert align(own, maps[name]).method == name
 
 
+def test_auto_stops_where_left_out_pairs_show_that_no_other_map_can_win(own, truth, monkeypatch):
+    monkeypatch.setitem(METHODS, "rotation", lambda problem: pytest.fail("tried"))
+    assert align(own, truth, pairs_of(truth, truth, 30)).method == "identity"
+    noisy = truth + 0.6 * texts(4)
+    with pytest.raises(pytest.fail.Exception, match="tried"):
+        align(own, noisy, pairs_of(truth, noisy, 30))
+
+
 def test_auto_finds_nothing_in_independent_vectors(own, rng):
     stored = rng.normal(size=(ROWS, DIM)).astype(np.float32)
     found = align(own, stored)
