@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,12 +38,23 @@ class Comparison:
         return list(least.values())[::-1]
 
     @property
+    def leaders(self) -> list[str]:
+        """The encoders that cannot be told from the one that leaks least; empty if these are all."""
+        first, *others = self.best
+        tied = [first["encoder"], *self._ties(first, others)]
+        return tied if len(tied) <= len(others) else []
+
+    @staticmethod
+    def _ties(first: Row, others: Sequence[Row]) -> list[str]:
+        return [row["encoder"] for row in others if overlap(row, first)]
+
+    @property
     def sentence(self) -> str:
         """Which encoder leaks least here, and which most; empty with fewer than two encoders of use."""
         if len(self.best) < 2:
             return ""
         first, *others = self.best
-        ties = [row["encoder"] for row in others if overlap(row, first)]
+        ties = self._ties(first, others)
         constant = "" if self.view.constant is None else f" of at most {decimals(self.view.constant, 2)}"
         where, kept = f"{self.dataset}, {self.view.short_title}", f"privacy {_privacy(first)}{constant}"
         if len(ties) == len(others):
@@ -66,6 +78,19 @@ def comparisons(boards: Sequence[Board]) -> list[Comparison]:
     return sorted(made, key=lambda one: (-len(one.best), natural(one.dataset), natural(one.view.secrets)))
 
 
+def answer(compared: Sequence[Comparison]) -> str:
+    """Return how often each encoder leaks least, in a sentence; empty without comparisons."""
+    leading = Counter(encoder for one in compared for encoder in one.leaders)
+    if not compared or not leading:
+        return ""
+    counts = [f"{encoder} leaks least in {count}" for encoder, count in leading.most_common()]
+    undecided = sum(not one.leaders for one in compared)
+    ties = f"; in {undecided} no difference is seen" if undecided else ""
+    start = "It depends on the secret. " if max(leading.values()) < len(compared) - undecided else ""
+    number = "1 comparison" if len(compared) == 1 else f"{len(compared)} comparisons"
+    return f"{start}Of {number}, {', '.join(counts)}{ties}."
+
+
 def encoder_pages(boards: Sequence[Board]) -> dict[str, Mapping[str, Any]]:
     """Return the content of ``index.html`` and of a page for each encoder, by file name."""
     made = comparisons(boards)
@@ -73,8 +98,8 @@ def encoder_pages(boards: Sequence[Board]) -> dict[str, Mapping[str, Any]]:
     pages: dict[str, Mapping[str, Any]] = {
         "index.html": {
             "heading": QUESTION,
-            "text": "\n".join(f"- {one.sentence}" for one in compared),
-            "listings": [_table(f"{one.dataset}, {one.view.short_title}", one.rows) for one in made],
+            "text": "\n".join([answer(compared), "", *(f"- {one.sentence}" for one in compared)]),
+            "listings": [_table(f"{one.dataset}, {one.view.short_title}", one.rows) for one in compared],
         }
     }
     for name in dict.fromkeys(row["encoder"] for one in made for row in one.rows):

@@ -8,7 +8,7 @@ from made_records import record
 from leakboard.site import front
 from leakboard.site.board_pages import board_page
 from leakboard.site.content import make_board
-from leakboard.site.encoders import comparisons, encoder_pages
+from leakboard.site.encoders import answer, comparisons, encoder_pages
 from leakboard.site.needs import needs_of
 from leakboard.site.views import views
 from leakboard.threats.threat import threat_named
@@ -105,6 +105,19 @@ class TestEncoders:
     def test_encoders_whose_intervals_overlap_are_not_told_apart(self, board):
         (one,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
         assert one.sentence.endswith("LSTM and MiniLM cannot be told apart (privacy 0.12 of at most 0.50).")
+
+    def test_the_answer_counts_how_often_each_leaks_least(self, boards, board):
+        (decided,) = comparisons(boards)
+        (tied,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
+        assert answer([decided]) == "Of 1 comparison, LSTM leaks least in 1."
+        assert answer([decided, tied]) == "Of 2 comparisons, LSTM leaks least in 1; in 1 no difference is seen."
+        assert answer([tied]) == ""
+
+    def test_where_encoders_differ_it_depends_on_the_secret(self, board):
+        rows = [on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.3)]
+        swapped = [on_ag(LAST_LAYER, privacy=0.3), on_ag("lstm", privacy=0.1)]
+        made = [one for records in (rows, swapped) for one in comparisons([board("b", *records)])]
+        assert answer(made).startswith("It depends on the secret. Of 2 comparisons, ")
 
     def test_one_encoder_is_not_compared(self, board):
         (one,) = comparisons([board("b", on_ag("lstm"))])
