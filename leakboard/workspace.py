@@ -32,6 +32,8 @@ class Sharing:
     """Returns the kept array, given its kind, its identity and the function that computes it."""
     texts: Callable[[], Mapping[str, Sequence[str]]]
     """Returns the distinct texts of whole splits, by digest. Only these are shared: other work needs them, too."""
+    by_text: bool = True
+    """Whether `shared_rows` looks for rows of single texts."""
 
 
 _unfinished: ContextVar[Path | None] = ContextVar("state of unfinished work", default=None)
@@ -68,9 +70,10 @@ def sharing(how: Sharing) -> AbstractContextManager[None]:
     return in_force(_sharing, how)
 
 
-def unshared() -> AbstractContextManager[None]:
-    """Let the work in a block compute all its arrays anew."""
-    return in_force(_sharing, None)
+def without_shared_rows() -> AbstractContextManager[None]:
+    """Let the work in a block compute the rows of `shared_rows` anew."""
+    how = _sharing.get()
+    return in_force(_sharing, how and replace(how, by_text=False))
 
 
 def also_shared(texts: Sequence[str]) -> AbstractContextManager[None]:
@@ -117,7 +120,7 @@ def shared_rows(
         return make(texts)
     rows: dict[str, NDArray[np.float32]] = {}
     how = _sharing.get()
-    for part in how.texts().values() if how else ():
+    for part in how.texts().values() if how and how.by_text else ():
         if not (wanted := set(texts) - rows.keys()).isdisjoint(part):
             kept = shared_array(kind, identity, part, partial(make, part))
             assert kept is not None, "the part is shared"

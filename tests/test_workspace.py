@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from leakboard.workspace import Sharing, also_shared, digest_of_texts, shared_rows, sharing, unshared
+from leakboard.workspace import Sharing, also_shared, digest_of_texts, shared_rows, sharing, without_shared_rows
 
 TRAIN, TEST = ("a", "bb", "ccc"), ("dddd", "eeeee")
 
@@ -71,8 +71,8 @@ def test_without_a_run_more_texts_are_not_shared(lengths, made):
     assert len(made) == 2
 
 
-def test_unshared_work_computes_its_own_rows(lengths, made, store):
-    with sharing(store), unshared():
+def test_work_without_shared_rows_computes_its_own_rows(lengths, made, store):
+    with sharing(store), without_shared_rows():
         assert [lengths("a"), lengths("a")] == [[1], [1]]
     assert made == [["a"], ["a"]]
 

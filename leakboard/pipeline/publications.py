@@ -31,7 +31,7 @@ from leakboard.models.classifier import LinearClassifier
 from leakboard.pipeline.repetition import find_faults
 from leakboard.randomness import Streams, seed_libraries, stream
 from leakboard.threats.published import Publications
-from leakboard.workspace import also_shared, unshared
+from leakboard.workspace import also_shared, without_shared_rows
 
 
 @lru_cache(maxsize=4)
@@ -94,7 +94,7 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
             raise ValueError(f"{len(published_texts)} texts of test, expected {len(corpus.splits['test'])}")
     claim, coverage = fitted.claim, fitted.coverage(corpus.texts("test"))
     publishes_vectors = not {"documents", "words"}.isdisjoint(victim.publishes)
-    with unshared():  # kept rows are found by their text, so they would hide a victim that mixes up texts
+    with without_shared_rows():  # kept rows are found by their text, so they would hide a victim that mixes up texts
         faults = find_faults(victim, load, corpus.texts("test"), streams) if publishes_vectors else ()
     return Publications(documents, predicted, words, claim, coverage, probabilities, ranks, faults, published_texts)
 
