@@ -67,7 +67,7 @@ def test_the_page_of_own_stores_works_on_the_reviews_of_the_tutorial(tmp_path, m
     reader = Reader()
     reader.read_python(blocks((DOCS / "tutorial.md").read_text("utf-8"), "python")[0][1])
     reader.read(OF_STORES.read_text("utf-8"))
-    noisy, gated = (rows_of(Path(f"runs/{name}/leaderboard.csv")) for name in ("noisy/suite", "store/store"))
+    noisy, gated = (rows_of(Path(f"runs/{name}/leaderboard.csv")) for name in ("noisy/suite", "store/suite"))
     assert float(noisy[0]["linked_first"]) < float(gated[0]["linked_first"]) == 1
 
 

@@ -1,5 +1,6 @@
 """Own vector stores, whose encoder a thief knows: links are found, protections are tried, mistakes are one line."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -41,9 +42,14 @@ class TestPlantedTruth:
         assert (row[LINKED], row["status"]) == (1, "ok")
         assert (row["known_pairs"], row["queries"], row["candidate_texts"], row["stolen_vectors"]) == (0, 0, 270, 270)
         assert report.sentences[0] == (
-            "100 of 100 stored vectors were linked to their text among 270 candidates at 1 % false links "
-            "(0 to 100; 60 vectors tried)"
+            "100 of 100 stored vectors have their text as first of 270 candidates "
+            "(too few vectors to tell how many at 1 % false links; 60 vectors tried)"
         )
+
+    def test_the_page_names_the_protection(self, report, tmp_path):
+        made = evaluate(encode(TEXTS), encoder=encode, protection="int8")
+        pages = [one.save(tmp_path / f"{i}.html").read_text("utf-8") for i, one in enumerate((report, made))]
+        assert [re.findall(r"<dt>protection</dt>\s*<dd>(.*?)</dd>", page) for page in pages] == [[], ["int8"]]
 
     def test_random_vectors_are_not_linked(self):
         made = evaluate(np.random.default_rng(5).normal(size=(N, WIDTH)), encoder=encode)
@@ -150,7 +156,7 @@ class TestCommand:
     def test_a_second_file_stands_for_the_encoder(self, call):
         result = call("--text", "text", "--encoded", "known.npy")
         assert result.exit_code == 0
-        assert "of 100 stored vectors were linked to their text among 270 candidates" in result.output
+        assert "of 100 stored vectors have their text as first of 270 candidates" in result.output
         assert "encoded: " in result.output
 
     def test_the_kept_suite_finds_a_local_store_from_any_folder(self, tmp_path, monkeypatch):

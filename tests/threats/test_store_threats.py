@@ -149,6 +149,15 @@ class TestSentence:
         )
         assert Thief.threat.sentence({**self.ROW, "attack_advantage_p": 0.5}).endswith("tried; this may be chance)")
 
+    def test_first_candidates_are_told_if_vectors_are_too_few_for_1_percent(self):
+        row = {**self.ROW, "attack_advantage_low": 0.0, "linked_first": 0.93}
+        assert Thief.threat.sentence(row) == (
+            "93 of 100 stored vectors have their text as first of 8,000 candidates "
+            "(too few vectors to tell how many at 1 % false links; 1,200 vectors tried)"
+        )
+        assert "at 1 % false links (10 to 91" in Thief.threat.sentence({**row, "attack_advantage_low": 0.1})
+        assert "may be chance" in Thief.threat.sentence({**row, "attack_advantage_p": 0.5})
+
     def test_an_attack_that_links_nothing_proves_nothing(self):
         sentence = Thief.threat.sentence({**self.ROW, "attack_score": 0.0, "attack_advantage": 0.0})
         assert "links no more vectors to their texts than chance would; this does not show that" in sentence
