@@ -16,6 +16,7 @@ from leakboard.site.content import Board
 from leakboard.site.pages import table_data
 from leakboard.site.rendering import decimals
 from leakboard.site.views import views
+from leakboard.suite.labels import parse
 from leakboard.threats.sentence_parts import beats_constant, why_chance
 from leakboard.threats.threat import threat_named
 
@@ -91,6 +92,15 @@ def _finding(row: Row) -> Finding:
     return Finding(kind, threat_named(row["threat"]).sentence(row))
 
 
+def _of_stores(board: Board) -> list[tuple[str, str]]:
+    """Return the protections of the releases, and the encoder that the attackers know."""
+    options = [parse(row["victim_options"])[1] for row in board.rows]
+    return [
+        (title, ", ".join(dict.fromkeys(given[name] for given in options if name in given)))
+        for title, name in (("protection", "protection"), ("encoder that attackers know", "encoder"))
+    ]
+
+
 def _rounded(row: Row) -> Row:
     """Return a row with numbers of two digits, without a minus before 0.00."""
     return {name: round(value, 2) + 0.0 if isinstance(value, float) else value for name, value in row.items()}
@@ -111,6 +121,7 @@ def _facts(board: Board, day: str) -> list[tuple[str, str]]:
         ("texts attacked", f"{max(sizes):,}" if (sizes := [row["test_size"] for row in board.rows]) else ""),
         ("texts that attackers knew", f"{max(known):,.0f}, with vectors and secrets" if known else ""),
         ("secrets", ", ".join(secrets)),
+        *_of_stores(board),
         ("attacks", ", ".join(dict.fromkeys(row["attack"].replace("_", " ") for row in board.rows))),
         ("task accuracy", f"{accuracy} (constant guess: {constant})" if accuracy else ""),
     ]
