@@ -8,10 +8,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from _leakboard import FOLDER
 from _released_cases import CASES, WORDS, Case
 from scipy.stats import binomtest
 
+FOLDER = Path(__file__).resolve().parent
 SMALLEST = 1e-4
 """Least probability of a count, or of one further from its expectation, that agrees."""
 
