@@ -120,11 +120,11 @@ def shared_rows(
         return make(texts)
     rows: dict[str, NDArray[np.float32]] = {}
     how = _sharing.get()
-    for part in how.texts().values() if how and how.by_text else ():
-        if not (wanted := set(texts) - rows.keys()).isdisjoint(part):
-            kept = shared_array(kind, identity, part, partial(make, part))
-            assert kept is not None, "the part is shared"
-            rows |= {text: row for text, row in zip(part, kept, strict=True) if text in wanted}
+    if how is not None and how.by_text:
+        for name, part in how.texts().items():
+            if not (wanted := set(texts) - rows.keys()).isdisjoint(part):
+                kept = how.keep(kind, {**identity, "texts": name}, partial(make, part))
+                rows |= {text: row for text, row in zip(part, kept, strict=True) if text in wanted}
     if left := [text for text in texts if text not in rows]:
         rows |= dict(zip(left, make(left), strict=True))
     return np.stack([rows[text] for text in texts])
