@@ -76,8 +76,8 @@ class View:
         Victims that are useless for the task may not, nor those that did not meet the strongest attack on the
         reference: an attack that was not tried proves nothing.
         """
-        strongest = self.reference["attack_options"] if self.reference else None
-        return [row for row in useful(self.rows) if finite(row[self.utility.column]) and strongest in row["met"]]
+        drawn, reference = useful(self.drawn), self.reference
+        return [row for row in drawn if reference is None or reference["attack_options"] in row["met"]]
 
     @property
     def left_out(self) -> int:
@@ -87,8 +87,7 @@ class View:
     @property
     def front(self) -> list[Row]:
         """Return the Pareto front, most privacy first: no comparable victim is better than one of these in both."""
-        kept = self.comparable if self.reference else useful(self.drawn)
-        return pareto_front([row for row in kept if row in self.drawn], self.utility.column, "empirical_privacy")
+        return pareto_front(self.comparable, self.utility.column, "empirical_privacy")
 
     @property
     def is_scored(self) -> bool:
