@@ -83,12 +83,12 @@ def answer(compared: Sequence[Comparison]) -> str:
     leading = Counter(encoder for one in compared for encoder in one.leaders)
     if not compared or not leading:
         return ""
-    counts = [f"{encoder} leaks least in {count}" for encoder, count in leading.most_common()]
+    counts = [f"{encoder} in {count}" for encoder, count in leading.most_common()]
     undecided = sum(not one.leaders for one in compared)
     ties = f"; in {undecided} no difference is seen" if undecided else ""
     start = "It depends on the secret. " if max(leading.values()) < len(compared) - undecided else ""
     number = "1 comparison" if len(compared) == 1 else f"{len(compared)} comparisons"
-    return f"{start}Of {number}, {', '.join(counts)}{ties}."
+    return f"{start}Of {number}, these leak least, alone or tied: {', '.join(counts)}{ties}."
 
 
 def encoder_pages(boards: Sequence[Board]) -> dict[str, Mapping[str, Any]]:

@@ -109,8 +109,9 @@ class TestEncoders:
     def test_the_answer_counts_how_often_each_leaks_least(self, boards, board):
         (decided,) = comparisons(boards)
         (tied,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
-        assert answer([decided]) == "Of 1 comparison, LSTM leaks least in 1."
-        assert answer([decided, tied]) == "Of 2 comparisons, LSTM leaks least in 1; in 1 no difference is seen."
+        assert answer([decided]) == "Of 1 comparison, these leak least, alone or tied: LSTM in 1."
+        told = "Of 2 comparisons, these leak least, alone or tied: LSTM in 1; in 1 no difference is seen."
+        assert answer([decided, tied]) == told
         assert answer([tied]) == ""
 
     def test_where_encoders_differ_it_depends_on_the_secret(self, board):
