@@ -108,14 +108,15 @@ class LinkingThreat(Threat["LinkingAttack"]):
         if not beats_constant(row) or not is_number(candidates):
             return super().sentence(row)
         ends = [row.get(f"attack_advantage_{end}") for end in ("low", "high")]  # chance is below 1 %
+        tried = [f"{row['test_size']:,.0f} {cls.things} tried"] if is_number(row.get("test_size")) else []
         if not why_chance(row) and is_number(ends[0]) and ends[0] <= 0 and is_number(first := row.get("linked_first")):
-            tried = f"; {row['test_size']:,.0f} {cls.things} tried" if is_number(row.get("test_size")) else ""
-            return (
-                f"{_of_100(first)} of 100 stored vectors have their text as first of {candidates:,.0f} candidates "
-                f"(too few vectors to tell how many at 1 % false links{tried})"
+            reasons = "; ".join([f"too few {cls.things} to tell how many at 1 % false links", *tried])
+            first_right = (
+                f"{_of_100(first)} of 100 stored vectors have their text as first of {candidates:,.0f} candidates"
             )
+            return f"{first_right} ({reasons})"
         parts = [f"{_of_100(ends[0])} to {_of_100(ends[1])}" if all(map(is_number, ends)) else "no interval"]
-        parts += [f"{row['test_size']:,.0f} {cls.things} tried"] if is_number(row.get("test_size")) else []
+        parts += tried
         parts += [reason] if (reason := why_chance(row)) else []
         linked = f"{_of_100(row['attack_score'])} of 100 stored vectors were linked to their text"
         return f"{linked} among {candidates:,.0f} candidates at 1 % false links ({'; '.join(parts)})"
