@@ -17,11 +17,11 @@ def ag_vectors(count: int) -> np.ndarray:
     return SentenceEncoder().load(Path()).publish_documents(chosen, np.random.default_rng(0))
 
 
-def found(queries: np.ndarray, stored: np.ndarray) -> np.ndarray:
+def ten_nearest(queries: np.ndarray, stored: np.ndarray) -> np.ndarray:
     """Return the ten nearest rows of a store for each query, int64 (q, 10)."""
     return nearest(queries, stored, 10).rows
 
 
-def kept(now: np.ndarray, before: np.ndarray) -> float:
+def share_kept(now: np.ndarray, before: np.ndarray) -> float:
     """Return the share of the rows found ``before``, int (q, k), that are found ``now``, int (q, k)."""
     return float(np.mean([np.isin(new, old).mean() for new, old in zip(now, before, strict=True)]))

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Collection
 
 import numpy as np
-from _ag import ag_vectors, found, kept
+from _ag import ag_vectors, share_kept, ten_nearest
 
 QUERIES = 300
 Answers = tuple[np.ndarray, Collection[str]]
@@ -68,9 +68,9 @@ STORES: dict[str, Callable[[np.ndarray, np.ndarray, str], Answers]] = {
 def main(rows: int = 8_000) -> None:
     """Store ``rows`` vectors in each store, and search for 300 others."""
     stored, queries = np.split(ag_vectors(rows + QUERIES), [rows])
-    exact = found(queries, stored)
+    exact = ten_nearest(queries, stored)
     print("| package | recall@10 | answer shows |\n|---|---|---|")
     for package, search in STORES.items():
         with tempfile.TemporaryDirectory() as folder:
             rows_found, shown = search(stored, queries, folder)
-            print(f"| {package} | {kept(rows_found, exact):.3f} | {', '.join(shown)} |", flush=True)
+            print(f"| {package} | {share_kept(rows_found, exact):.3f} | {', '.join(shown)} |", flush=True)

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _ag import ag_vectors, found, kept
+from _ag import ag_vectors, share_kept, ten_nearest
 
 from leakboard.attacks._alignment.known_encoder import KnownEncoder, search
 from leakboard.metrics.intervals import wilson
@@ -51,7 +51,7 @@ def main(python: Path, rows: int = 4_000, keys: int = 3, releases: int = 1) -> N
         releases: how often the same rows are stored under one key; the attacker takes the mean of the vectors.
     """
     own, stored, queries = np.split(ag_vectors(2 * rows + QUERIES), [rows, 2 * rows])
-    before = found(queries, stored)
+    before = ten_nearest(queries, stored)
     candidates = np.concatenate([stored, own])
     print("| package | factor | key | linked | interval | recall@10 | attack, seconds |\n|---|---|---|---|---|---|---|")
     for package, factor in SETTINGS:
@@ -66,7 +66,7 @@ def main(python: Path, rows: int = 4_000, keys: int = 3, releases: int = 1) -> N
             cells = (
                 f"{right:.4f}",
                 f"{low:.4f} to {high:.4f}",
-                f"{kept(found(asked, stores[0]), before):.3f}",
+                f"{share_kept(ten_nearest(asked, stores[0]), before):.3f}",
                 f"{taken:.1f}",
             )
             print(f"| {package} | {factor:g} | {key} | {' | '.join(cells)} |", flush=True)
