@@ -55,7 +55,7 @@ def option_curves(families: Families, option: str, axis: str, styles: dict[str, 
         families: the lines.
         option: title of the horizontal axis.
         axis: title of the vertical axis.
-        styles: a number for each name. A new name gets the next number, so that later charts draw it alike.
+        styles: style numbers by name; names without one are added.
     """
     import plotly.graph_objects as go
 
