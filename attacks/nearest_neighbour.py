@@ -4,13 +4,16 @@ This is algorithm A1 of Zouhri and Abecidan (2021).
 
 - Against a static table the attacker trains the same recipe on auxiliary texts, and compares vectors by cosine. Two
   trainings give rotated spaces. The attacker may first align them by an orthogonal map of known vectors (Procrustes).
-- With ``lengths`` the attacker of an aligned table also uses the lengths of vectors, and corrects for hubs. The study
-  has neither. Left-out known words choose the weight of the lengths.
+- With ``lengths`` the attacker of an aligned table also uses the lengths of vectors, and corrects for hubs. With
+  ``own_tables`` above 1 it averages several trainings. The study has neither.
+- With ``weigh`` it weighs directions by how little the vectors of one word differ: those of several trainings, or of
+  several occurrences (contextual encoders).
 - The attacker knows its own table without noise, as in the study (algorithm A3). With ``own_publications: 1`` it adds
   the victim's noise to its own table, as in the study's second variant.
 - Against contextual encoders the attacker embeds auxiliary texts, and names each vector by the words nearest to it.
 """
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
@@ -18,20 +21,24 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from leakboard.attacks._words.lengths import WEIGHTS, Lengths, log_lengths, nearest_without_hubs
+from leakboard.attacks._words.lengths import WEIGHTS, log_lengths, nearest_without_hubs, with_lengths
+from leakboard.attacks._words.own_tables import OwnTable, Training, averaged, centred, procrustes
+from leakboard.attacks._words.weighing import weighing, within_words, word_means
 from leakboard.claims import ReleaseClaim
 from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Floats, Integers, PublishedWords, Texts
 from leakboard.logs import log_progress
-from leakboard.models.search import nearest, nearest_groups, normalised
+from leakboard.models.search import Neighbours, nearest, nearest_groups, normalised
 from leakboard.suite.options import Count, attack
-from leakboard.threats.words import WordGuesses, WordsAttack, WordsView
+from leakboard.threats.words import Namer, WordGuesses, WordsAttack, WordsView
 
 AVERAGED = 100
 """Noisy copies that are averaged if the victim does not give its exact table."""
 FOLDS = 5
-"""Folds of anchors that are left out of the rotation in turn, to choose the weight of the lengths."""
+"""Folds of anchors that are left out of the rotation in turn, to choose the weights."""
+RIDGES = (0.01, 0.1, 1.0, 10.0)
+"""Ridges to choose from when directions are weighed; the first is used where no anchors can choose."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,10 @@ class NearestNeighbour(WordsAttack):
     """Static tables with noise: noisy copies of its own table that the attacker averages; null: the exact table."""
     exact_limit: Count = 2_000_000
     """Largest static table that is searched exactly (vectors); else the record has the measured recall."""
+    own_tables: Count = 1
+    """Static tables: number of tables that the attacker trains and averages."""
+    weigh: bool = False
+    """Weigh directions by how little the vectors of one word differ: of several own tables, or of occurrences."""
     lengths: bool = False
     """Static tables, aligned: also compare lengths of vectors, which tell how frequent words are; correct for hubs."""
 
@@ -65,37 +76,39 @@ class NearestNeighbour(WordsAttack):
         if self.lengths and self.align == "none":
             raise RequestError("lengths: true is not allowed with align: none, since anchors choose their weight")
 
-    def fit(self, view: WordsView, seed: int) -> "FittedNearestNeighbour":
+    def fit(self, view: WordsView, seed: int) -> Namer:
         """Build the attacker's space, and query the anchors' published vectors to align it.
 
         Raises:
             NotApplicable: no anchor is in the vocabularies of both attacker and victim.
+            RequestError: ``weigh`` has one table of a static victim.
         """
         if view.contextual:
             return self._contextual(view, seed)
-        shadow_table = self._shadow_table(view, seed)
-        anchors = None if self.align == "none" else self._anchors(view, shadow_table.words)
-        vectors = normalised(shadow_table.vectors) if anchors is None else _centred(shadow_table.vectors)
-        logs = log_lengths(shadow_table.vectors) if self.lengths else None
-        return FittedNearestNeighbour(self, shadow_table.words, vectors, anchors=anchors, log_lengths=logs)
+        if self.weigh and self.own_tables == 1:
+            raise RequestError("weigh: true is not allowed with own_tables: 1, since one table shows no differences")
+        more = np.random.default_rng(seed).integers(2**31, size=self.own_tables - 1).tolist()
+        own = averaged([self._train(view, s) for s in [seed, *more]], aligned=self.align != "none")
+        return NamerOfTables(self, own, None if self.align == "none" else self._anchors(view, own.words))
 
-    def _shadow_table(self, view: WordsView, seed: int) -> PublishedWords:
-        """Return the attacker's table, trained by the victim's recipe, without noise or as an average of noisy copies.
+    def _train(self, view: WordsView, seed: int) -> Training:
+        """Train a table by the victim's recipe, and publish it; it is known exactly or as an average of noisy copies.
 
         A victim that does not give its exact table is averaged over `AVERAGED` copies.
         """
         shadow = view.oracle.train_shadow(seed, private=False)
         texts, rng = view.auxiliary.texts("train"), np.random.default_rng(seed)
-        if self.own_publications is None and (exact := shadow.exact_words(texts)) is not None:
-            return exact
-        first = shadow.publish_words(texts, rng)
+        exact = shadow.exact_words(texts) if self.own_publications is None else None
+        published = shadow.publish_words(texts, rng)
         if not isinstance(view.claim, ReleaseClaim):  # the table is the same each time
-            return first
-        copies = self.own_publications or AVERAGED
-        total = first.vectors.astype(np.float64)
-        for _ in range(copies - 1):
-            total += shadow.publish_words(texts, rng).vectors
-        return PublishedWords(first.words, (total / copies).astype(np.float32))
+            return Training(exact or published, published)
+        if exact is None:
+            copies = self.own_publications or AVERAGED
+            total = published.vectors.astype(np.float64)
+            for _ in range(copies - 1):
+                total += shadow.publish_words(texts, rng).vectors
+            exact = PublishedWords(published.words, (total / copies).astype(np.float32))
+        return Training(exact, published)
 
     def _anchors(self, view: WordsView, vocabulary: list[str]) -> Anchors:
         counts = Counter(word for text in view.auxiliary.texts("train") for word in words(text))
@@ -107,107 +120,162 @@ class NearestNeighbour(WordsAttack):
             raise NotApplicable("nearest_neighbour: no anchor word is known to attacker and victim")
         return Anchors(published.vectors[shared], np.array([rows[published.words[i]] for i in shared]))
 
-    def _contextual(self, view: WordsView, seed: int) -> "FittedNearestNeighbour":
+    def _contextual(self, view: WordsView, seed: int) -> Namer:
         texts = view.auxiliary.texts("train")
         chosen = np.random.default_rng(seed).permutation(len(texts))[: self.own_texts]
         log_progress(f"embedding {len(chosen)} texts of the attacker's own")
         occurrences = view.oracle.words(Texts([texts[i] for i in sorted(chosen)]))
         vocabulary, codes = np.unique(np.array(occurrences.words, object), return_inverse=True)
-        return FittedNearestNeighbour(self, vocabulary.tolist(), normalised(occurrences.vectors), codes)
-
-
-def _centred(vectors: Floats) -> Floats:
-    """Return rows of length 1, centred, and of length 1 again (Artetxe, Labaka and Agirre 2018, step 1)."""
-    unit = normalised(vectors)
-    return normalised(unit - unit.mean(0))
-
-
-def _procrustes(source: Floats, target: Floats) -> Floats:
-    """Return the orthogonal R that minimises ||source R - target|| (Schoenemann 1966), float32 (d, d)."""
-    from scipy.linalg import orthogonal_procrustes
-
-    return orthogonal_procrustes(source.astype(np.float64), target.astype(np.float64))[0].astype(np.float32)
+        if not self.weigh:
+            return NamerOfOccurrences(self, vocabulary.tolist(), normalised(occurrences.vectors), codes)
+        centre = occurrences.vectors.mean(0)
+        directions = weighing(within_words(occurrences.vectors, codes), RIDGES[0])
+        weighed = normalised((occurrences.vectors - centre) @ directions)
+        return NamerOfMeans(self, vocabulary.tolist(), word_means(weighed, codes), centre, directions)
 
 
 @dataclass(frozen=True)
-class FittedNearestNeighbour:
-    """The attacker's space: ``vectors`` (m, d) of length 1, one for each word, or for each occurrence (contextual)."""
+class NamerOfOccurrences:
+    """Names contextual vectors by the attacker's occurrences of words."""
 
     options: NearestNeighbour
     vocabulary: list[str]
     vectors: Floats
-    owners: Integers | None = None
-    """int64 (m,), index of each occurrence's word in ``vocabulary``; None if each word has one vector."""
-    anchors: Anchors | None = None
-    log_lengths: Floats | None = None
-    """Natural logarithms of the lengths of the table's vectors, float32 (m,); None: lengths are not compared."""
+    """float32 (m, d) of length 1, one for each occurrence."""
+    owners: Integers
+    """int64 (m,), index of each occurrence's word in ``vocabulary``."""
 
     def __call__(self, vectors: Floats) -> WordGuesses:
         """Rank words for each published vector."""
-        queries, remarks, limit = normalised(vectors), [], self.options.exact_limit
-        lengths = None
-        if self.anchors:
-            queries, lengths, remark = self._aligned(vectors, self.anchors)
-            remarks.append(remark)
-        if self.anchors and lengths:
-            queries, index = lengths.appended(queries, self.vectors)
-            others = np.setdiff1d(np.arange(len(index)), self.anchors.vocabulary_rows)
-            if not len(others):
-                raise NotApplicable("nearest_neighbour: all words that the attacker knows are anchors (fewer anchors?)")
-            neighbours = nearest_without_hubs(queries, index[others], self.options.candidates, limit)
-            neighbours = replace(neighbours, rows=np.append(others, -1)[neighbours.rows])  # -1: none was found
-        elif self.owners is None:
-            neighbours = nearest(queries, self.vectors, self.options.candidates, limit)
+        found = nearest_groups(normalised(vectors), self.vectors, self.owners, self.options.candidates)
+        remark = f"each word by the nearest of {len(self.vectors)} occurrences of the attacker's own"
+        return WordGuesses(self.vocabulary, found.rows, found.similarity, remark)
+
+
+@dataclass(frozen=True)
+class NamerOfMeans:
+    """Names contextual vectors by the mean vector of each word, in weighed directions (linear discriminants)."""
+
+    options: NearestNeighbour
+    vocabulary: list[str]
+    means: Floats
+    """Weighed means, float32 (m, d), one for each word."""
+    centre: Floats
+    """Mean of the attacker's occurrences, float32 (d,)."""
+    directions: Floats
+    """Map to weighed directions, float32 (d, d)."""
+
+    def __call__(self, vectors: Floats) -> WordGuesses:
+        """Rank words for each published vector."""
+        weighed = ((vectors - self.centre) @ self.directions).astype(np.float32)
+        found = nearest(weighed, self.means, self.options.candidates, self.options.exact_limit)
+        remark = f"each word by the mean of its occurrences, of {len(self.means)} words, in weighed directions"
+        return WordGuesses(self.vocabulary, found.rows, found.similarity, remark)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What counts when vectors are compared."""
+
+    ridge: float
+    """Ridge of the weighing of directions; it does not count if they are not weighed."""
+    lengths: float | None
+    """Weight of the lengths; None: they are not compared."""
+
+
+@dataclass(frozen=True)
+class NamerOfTables:
+    """Names the vectors of a static table by the attacker's own table."""
+
+    options: NearestNeighbour
+    own: OwnTable
+    anchors: Anchors | None
+    """Known words, to align the published table; None: it is not aligned."""
+
+    def __call__(self, vectors: Floats) -> WordGuesses:
+        """Rank words for each published vector."""
+        remarks = [f"mean of {self.options.own_tables} own tables"] if self.options.own_tables > 1 else []
+        if self.anchors is None:
+            neighbours = self._nearest(*self._compared(vectors, None, Weights(RIDGES[0], None)))
         else:
-            neighbours = nearest_groups(queries, self.vectors, self.owners, self.options.candidates)
-            remarks.append(f"each word by the nearest of {len(self.vectors)} occurrences of the attacker's own")
+            neighbours, remark = self._by_anchors(vectors, self.anchors)
+            remarks.append(remark)
         if neighbours.recall < 1:
             remarks.append(f"approximate search with recall {neighbours.recall:.3f}")
-        return WordGuesses(self.vocabulary, neighbours.rows, neighbours.similarity, "; ".join(remarks))
+        return WordGuesses(self.own.words, neighbours.rows, neighbours.similarity, "; ".join(remarks))
 
-    def _aligned(self, vectors: Floats, anchors: Anchors) -> tuple[Floats, Lengths | None, str]:
-        """Rotate the published vectors into the attacker's space, compare lengths, and describe both."""
-        centred = _centred(np.concatenate([vectors, anchors.published]))
-        queries, anchor_vectors = centred[: len(vectors)], centred[len(vectors) :]
-        rotation = _procrustes(anchor_vectors, self.vectors[anchors.vocabulary_rows])
-        lengths = self._lengths(vectors, anchors, anchor_vectors)
-        remark = f"rotated by {len(anchor_vectors)} anchors"
+    def _by_anchors(self, vectors: Floats, anchors: Anchors) -> tuple[Neighbours, str]:
+        """Rotate the published vectors into the attacker's space, and compare them; describe it."""
+        both = centred(np.concatenate([vectors, anchors.published]))
+        queries, known = both[: len(vectors)], both[len(vectors) :]
+        shift = np.median(log_lengths(anchors.published) - self.own.log_lengths[anchors.vocabulary_rows])
+        angles = log_lengths(vectors) - shift  # another recipe may make all vectors longer
+        weights = self._weights(anchors, known, log_lengths(anchors.published) - shift)
+        rotation = procrustes(known, self.own.vectors[anchors.vocabulary_rows])
+        remark = f"rotated by {len(known)} anchors"
         for _ in range(self.options.iterations if self.options.align == "iterative" else 0):
-            rotation, matched = self._refined(queries, anchor_vectors, rotation, lengths)
-            remark = f"rotated by {len(anchor_vectors)} anchors and {matched} matched words"
-        remark += f"; lengths have the weight {lengths.weight:g}" if lengths else ""
-        return normalised(queries @ rotation), lengths, remark
+            forth, mutual = self._matched(*self._compared(queries @ rotation, angles, weights))
+            source = np.concatenate([known, queries[mutual]])
+            rows = np.concatenate([anchors.vocabulary_rows, forth[mutual]])
+            rotation = procrustes(source, self.own.vectors[rows])
+            remark = f"rotated by {len(known)} anchors and {len(mutual)} matched words"
+        compared, index = self._compared(queries @ rotation, angles, weights)
+        if weights.lengths is None:
+            return self._nearest(compared, index), remark
+        others = np.setdiff1d(np.arange(len(index)), anchors.vocabulary_rows)
+        if not len(others):
+            raise NotApplicable("nearest_neighbour: all words that the attacker knows are anchors (fewer anchors?)")
+        found = nearest_without_hubs(compared, index[others], self.options.candidates, self.options.exact_limit)
+        found = replace(found, rows=np.append(others, -1)[found.rows])  # -1: none was found
+        return found, f"{remark}; lengths have the weight {weights.lengths:g}"
 
-    def _lengths(self, vectors: Floats, anchors: Anchors, anchor_vectors: Floats) -> Lengths | None:
-        """Choose the weight of the lengths: the one that names left-out anchors best, by mean reciprocal rank."""
-        if self.log_lengths is None:
-            return None
-        rows, known = anchors.vocabulary_rows, log_lengths(anchors.published)
-        own = self.log_lengths - np.median(self.log_lengths)
-        shift = np.median(known - own[rows])  # another recipe may make all vectors longer
-        rotated, fold = np.empty_like(anchor_vectors), np.arange(len(rows)) % min(FOLDS, len(rows))
+    def _weights(self, anchors: Anchors, known: Floats, angles: Floats) -> Weights:
+        """Choose the weights that name left-out anchors best, by mean reciprocal rank.
+
+        Args:
+            anchors: known words.
+            known: their centred vectors, float32 (a, d).
+            angles: their log lengths around the attacker's median, float32 (a,).
+        """
+        lengths = WEIGHTS if self.options.lengths else (None,)
+        ridges = RIDGES if self.options.weigh else RIDGES[:1]
+        choices = [Weights(ridge, length) for ridge, length in itertools.product(ridges, lengths)]
+        if len(choices) == 1:
+            return choices[0]
+        rows = anchors.vocabulary_rows
+        rotated, fold = np.empty_like(known), np.arange(len(rows)) % min(FOLDS, len(rows))
         for left_out in (fold == f for f in range(FOLDS)):
-            target = self.vectors[rows[~left_out]]
-            rotated[left_out] = anchor_vectors[left_out] @ _procrustes(anchor_vectors[~left_out], target)
+            rotated[left_out] = known[left_out] @ procrustes(known[~left_out], self.own.vectors[rows[~left_out]])
 
-        def reciprocal_rank(weight: float) -> float:
-            queries, index = Lengths(known - shift, own, weight).appended(rotated, self.vectors)
-            found = nearest(queries, index, self.options.candidates, self.options.exact_limit).rows == rows[:, None]
+        def reciprocal_rank(weights: Weights) -> float:
+            found = self._nearest(*self._compared(rotated, angles, weights)).rows == rows[:, None]
             return float((found / np.arange(1, found.shape[1] + 1)).sum())
 
-        return Lengths(log_lengths(vectors) - shift, own, max(WEIGHTS, key=reciprocal_rank))
+        return max(choices, key=reciprocal_rank)
 
-    def _refined(
-        self, queries: Floats, anchor_vectors: Floats, rotation: Floats, lengths: Lengths | None
-    ) -> tuple[Floats, int]:
-        """Rotate again, by the anchors and by all pairs that are mutual nearest neighbours under this rotation."""
-        assert self.anchors, "only aligned attacks are refined"
-        rotated, index = normalised(queries @ rotation), self.vectors
-        if lengths:
-            rotated, index = lengths.appended(rotated, index)
-        forth = nearest(rotated, index, 1, self.options.exact_limit).rows[:, 0]
-        back = nearest(index, rotated, 1, self.options.exact_limit).rows[:, 0]
-        mutual = np.flatnonzero(back[forth] == np.arange(len(queries)))
-        source = np.concatenate([anchor_vectors, queries[mutual]])
-        target = self.vectors[np.concatenate([self.anchors.vocabulary_rows, forth[mutual]])]
-        return _procrustes(source, target), len(mutual)
+    def _compared(self, rotated: Floats, angles: Floats | None, weights: Weights) -> tuple[Floats, Floats]:
+        """Return published and own vectors so that the cosine compares them by these weights.
+
+        Args:
+            rotated: published vectors in the attacker's space, float32 (n, d).
+            angles: their log lengths around the attacker's median, float32 (n,); None: lengths are not compared.
+            weights: what counts.
+        """
+        index = self.own.vectors
+        if self.options.weigh and self.own.differences is not None:
+            directions = weighing(self.own.differences, weights.ridge)
+            rotated, index = rotated @ directions, index @ directions
+        queries, index = normalised(rotated), normalised(index)
+        if weights.lengths is None or angles is None:
+            return queries, index
+        lengths = with_lengths(index, self.own.log_lengths, weights.lengths)
+        return with_lengths(queries, angles, weights.lengths), lengths
+
+    def _nearest(self, queries: Floats, index: Floats) -> Neighbours:
+        return nearest(queries, index, self.options.candidates, self.options.exact_limit)
+
+    def _matched(self, queries: Floats, index: Floats) -> tuple[Integers, Integers]:
+        """Return each query's nearest row of the index, int64 (n,), and the queries that are that row's nearest."""
+        forth = nearest(queries, index, 1, self.options.exact_limit).rows[:, 0]
+        back = nearest(index, queries, 1, self.options.exact_limit).rows[:, 0]
+        return forth, np.flatnonzero(back[forth] == np.arange(len(queries)))

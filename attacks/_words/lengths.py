@@ -8,8 +8,6 @@
   same for all candidates of a vector, and changes no ranking.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from leakboard.interfaces import Floats
@@ -28,23 +26,14 @@ def log_lengths(vectors: Floats) -> Floats:
     return np.log(np.maximum(np.linalg.norm(vectors, axis=1), SHORTEST)).astype(np.float32)
 
 
-@dataclass(frozen=True)
-class Lengths:
-    """Lengths of the published vectors and of the attacker's, as angles, with their weight in a comparison."""
+def with_lengths(directions: Floats, angles: Floats, weight: float) -> Floats:
+    """Append two coordinates to rows of length 1, float32 (n, d + 2) of length 1.
 
-    published: Floats
-    """Log lengths around the attacker's median, float32 (n,)."""
-    own: Floats
-    """The same of the attacker's table, float32 (m,)."""
-    weight: float
-    """Weight of the lengths, from 0; that of the directions is 1."""
-
-    def appended(self, published: Floats, own: Floats) -> tuple[Floats, Floats]:
-        """Append two coordinates to rows of length 1 of both tables, float32 (n, d + 2) and (m, d + 2) of length 1."""
-        return _appended(published, self.published, self.weight), _appended(own, self.own, self.weight)
-
-
-def _appended(directions: Floats, angles: Floats, weight: float) -> Floats:
+    Args:
+        directions: float32 (n, d).
+        angles: log lengths around a median, float32 (n,).
+        weight: weight of the lengths, from 0; that of the directions is 1.
+    """
     turned = np.clip(angles, -np.pi / 2, np.pi / 2)  # a full circle would make the shortest and the longest equal
     on_circle = np.sqrt(weight) * np.column_stack([np.cos(turned), np.sin(turned)])
     return normalised(np.column_stack([directions, on_circle]))

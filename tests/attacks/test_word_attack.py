@@ -8,9 +8,11 @@ import pytest
 from scipy import stats
 
 from leakboard.attacks._words.lengths import nearest_without_hubs
+from leakboard.attacks._words.own_tables import Training, averaged
+from leakboard.attacks._words.weighing import weighing, within_words, word_means
 from leakboard.attacks.nearest_neighbour import NearestNeighbour
 from leakboard.claims import ReleaseClaim
-from leakboard.errors import NotApplicable
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import FittedVictim, PublishedWords
 from leakboard.models.search import nearest, normalised
 from leakboard.pipeline.attacking import evaluate_attack
@@ -241,6 +243,98 @@ class TestLengths:
         assert recovered(own, corpus, align="anchors", anchors=1, lengths=True)[0]["recall@1"].n == 299
 
 
+@dataclass(frozen=True)
+class Trained(Static):
+    """Each training adds noise that is large in the first ten directions, and rotates the table."""
+
+    def fit(self, corpus, seed):
+        return replace(self, table=self.trained(seed))
+
+    def trained(self, seed):
+        rng = np.random.default_rng(seed)
+        noise = rng.normal(size=(len(WORDS), SIZE)) * np.repeat([2.0, 0.15], SIZE // 2)
+        rotation, _ = np.linalg.qr(rng.normal(size=(SIZE, SIZE)))
+        return (self.attacker_table + noise) @ rotation
+
+
+class TestOwnTables:
+    """Several trainings tell which directions mean something."""
+
+    @pytest.mark.parametrize("align", ["anchors", "iterative"])
+    def test_several_trainings_name_more_words_and_weighing_still_more(self, corpus, align):
+        base = tables()[0]
+        victim = Trained(Trained(base, base).trained(7), base)
+        choices = {"one": {}, "mean": {"own_tables": 5}, "weighed": {"own_tables": 5, "weigh": True}}
+        scores, results = {}, {}
+        for name, options in choices.items():
+            metrics, results[name] = recovered(victim, corpus, align=align, anchors=100, **options)
+            scores[name] = metrics["recall@1"]
+        assert scores["one"].value < scores["mean"].value
+        assert scores["mean"].high < scores["weighed"].low
+        assert results["mean"].details.startswith("mean of 5 own tables; rotated by 100 anchors")
+
+    @pytest.mark.parametrize("options", [{"align": "anchors", "anchors": 30, "lengths": True}, {"align": "none"}])
+    def test_an_independent_table_is_guessed_at_chance(self, corpus, options):
+        base, _, independent = tables()
+        metrics, _ = recovered(Trained(independent, base), corpus, own_tables=3, weigh=True, **options)
+        assert at_chance(metrics["recall@5"], 5)
+
+    def test_one_table_cannot_be_weighed(self, corpus):
+        with pytest.raises(RequestError, match="weigh: true is not allowed with own_tables: 1"):
+            recovered(Static(tables()[0], tables()[0]), corpus, weigh=True)
+
+    def test_differences_are_those_to_the_mean_of_the_others(self):
+        exact = [
+            np.array([[1.0, 0.0], [0.0, 2.0]]),
+            np.array([[3.0, 0.0], [0.0, 2.0]]),
+            np.array([[1.0, 4.0], [0.0, 2.0]]),
+        ]
+        published = [exact[0], exact[1], exact[2] + [[0.0, 0.0], [0.0, 1.0]]]
+        trainings = [
+            Training(PublishedWords(["a", "b"], e), PublishedWords(["a", "b"], p))
+            for e, p in zip(exact, published, strict=True)
+        ]
+        own = averaged(trainings, aligned=False)
+        assert np.allclose(own.vectors, [[5 / 3, 4 / 3], [0, 2]])
+        # of a: (-1, -2), (2, -2) and (-1, 4); of b: none, none and (0, 1)
+        assert np.allclose(own.differences, np.array([[1 + 4 + 1, 2 - 4 - 4], [2 - 4 - 4, 4 + 4 + 16 + 1]]) / 6)
+
+    def test_noise_of_the_release_is_a_difference(self, corpus):
+        """Of equal trainings, published with Laplace noise of scale 3: a variance of 2 * 9 in each direction."""
+        victim = Noisy(tables()[0], tables()[0])
+        side, auxiliary = side_of(victim, corpus), corpus.only("train", "dev")
+        view = WordsView(auxiliary, contextual=False, claim=victim.claim, oracle=Oracle(side, auxiliary))
+        own = NearestNeighbour(own_tables=4).fit(view, 0).own
+        assert np.allclose(own.vectors, tables()[0], atol=1e-5)
+        assert np.allclose(own.differences, 18 * np.eye(SIZE), atol=5)
+        assert np.trace(own.differences) / SIZE == pytest.approx(18, rel=0.05)
+
+    def test_words_that_one_training_lacks_are_not_named(self):
+        first, second = PublishedWords(["a", "b"], np.eye(2)), PublishedWords(["c", "b"], np.eye(2))
+        own = averaged([Training(first, first), Training(second, second)], aligned=False)
+        assert own.words == ["b"]
+        assert np.array_equal(own.vectors, [[0, 1]])
+
+
+class TestWeighing:
+    """Directions in which the vectors of a word differ count less."""
+
+    def test_differences_are_made_equally_large(self):
+        differences = np.diag([9.0, 1.0, 2.0])
+        assert np.allclose(weighing(differences, 0), np.diag(2 / np.sqrt([9, 1, 2])), atol=1e-6)
+        assert np.allclose(weighing(differences, 1.0), np.diag(2 / np.sqrt([13, 5, 6])), atol=1e-6)
+        turned = np.array([[5.0, 4.0], [4.0, 5.0]])
+        assert np.allclose(weighing(turned, 0) @ turned @ weighing(turned, 0), 5 * np.eye(2), atol=1e-5)
+        assert np.array_equal(weighing(np.zeros((3, 3)), 0.1), np.eye(3))
+
+    def test_differences_are_around_the_mean_of_a_word(self):
+        vectors = np.array([[0, 0], [2, 4], [5, 5], [1, 0], [1, 3], [1, 3]], np.float32)
+        owners = np.array([0, 0, 1, 2, 2, 2])
+        # word 0: (-1, -2), (1, 2); word 1: none; word 2: (0, -2), (0, 1), (0, 1)
+        assert np.allclose(word_means(vectors, owners), [[1, 2], [5, 5], [1, 2]])
+        assert np.allclose(within_words(vectors, owners), np.array([[2.0, 4.0], [4.0, 14.0]]) / 3)
+
+
 class TestHubs:
     """A word near to all vectors is a hub."""
 
@@ -276,7 +370,7 @@ class TestNoisyTables:
         victim = Noisy(tables()[0], tables()[0], tells=tells)
         side, auxiliary = side_of(victim, corpus), corpus.only("train", "dev")
         view = WordsView(auxiliary, contextual=False, claim=victim.claim, oracle=Oracle(side, auxiliary))
-        return NearestNeighbour(**options).fit(view, 0).vectors
+        return normalised(NearestNeighbour(**options).fit(view, 0).own.vectors)
 
     def test_the_table_is_exact(self, corpus):
         exact = normalised(tables()[0].astype(np.float32))
@@ -308,6 +402,13 @@ class TestContextual:
         assert metrics["recall@1"].value == 1
         assert metrics["recall@1"].n == 300
         assert result.sentences[-1].recovered == result.sentences[-1].text
+
+    def test_weighed_directions_name_words_that_others_hide(self, corpus):
+        """The first half of the coordinates differs between occurrences of one word, ten times as much as words do."""
+        noise = np.repeat([10.0, 0.3], SIZE // 2)
+        plain, _ = recovered(Contextual(tables()[0], noise), corpus, own_texts=30)
+        weighed, _ = recovered(Contextual(tables()[0], noise), corpus, own_texts=30, weigh=True)
+        assert weighed["recall@1"].low > plain["recall@1"].high + 0.3
 
     def test_noise_alone_is_guessed_by_the_frequency_of_words(self, corpus):
         metrics, _ = recovered(Contextual(np.zeros((300, SIZE)), 1.0), corpus, own_texts=30)
