@@ -34,18 +34,22 @@ def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
 
     Also warn of few test texts, and if it was not checked whether vectors and rows belong together.
 
-    Warnings about vectors name the victim and the dataset only if there are several.
+    Warnings name the dataset, and the victim whose vectors they are about, only if there are several.
     """
+    several_datasets = len({record.dataset for record in records}) > 1
+
+    def on(dataset: str) -> str:
+        return f"{names.name('dataset', dataset)}: " if several_datasets else ""
+
     checks = {r.dataset: r.checks for r in records if r.checks and not threat_named(r.threat).bounds_epsilon}
     warnings = [
-        f"{names.name('dataset', dataset)}: {100 * share:.1f} % of the test texts {meaning}"
+        f"{on(dataset)}{100 * share:.1f} % of the test texts {meaning}"
         for dataset, shares in checks.items()
         for check, meaning in CORPUS_CHECKS.items()
         if (share := shares.get(check))
     ]
     warnings += [
-        f"{names.name('dataset', dataset)}: {dropped:.0f} of {source:.0f} rows were left out, "
-        "since they lack a value or are unreadable"
+        f"{on(dataset)}{dropped:.0f} of {source:.0f} rows were left out, since they lack a value or are unreadable"
         for dataset, shares in checks.items()
         # a dataset that drops rows by its paper's rule does not count the rows of its source
         if (dropped := shares.get("dropped_rows")) and (source := shares.get("source_rows"))
@@ -53,7 +57,7 @@ def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
     guessing = [r for r in records if r.status == "ok" and not threat_named(r.threat).bounds_epsilon]
     sizes = {r.dataset: r.test_size for r in guessing if threat_named(r.threat).needs == "documents" and r.test_size}
     warnings += [
-        f"{names.name('dataset', dataset)}: only {size} test texts; intervals are wide, and small gains are not found"
+        f"{on(dataset)}only {size} test texts; intervals are wide, and small gains are not found"
         for dataset, size in sizes.items()
         if size < FEW_TEXTS
     ]

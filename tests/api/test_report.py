@@ -152,7 +152,7 @@ class TestSentences:
         assert shown[0].startswith("bert on made: gender: an attacker gains 0.35 of what there is to gain")
         assert shown[-3:] == [
             "warning: 1 of 3 cells failed: no",
-            "warning: made: 25.0 % of the test texts occur verbatim in train",
+            "warning: 25.0 % of the test texts occur verbatim in train",
             "warning: take care",
         ]
 
@@ -187,7 +187,7 @@ class TestSentences:
         assert (self.WARNING not in joined("rows_match", 0.0, gender)) == is_refuted
 
     def test_few_test_texts_deserve_a_warning(self):
-        warning = "warning: made: only 199 test texts; intervals are wide, and small gains are not found"
+        warning = "warning: only 199 test texts; intervals are wide, and small gains are not found"
         assert warning in report(record(test_size=199)).sentences
         assert "only" not in report(record(test_size=200)).summary
 

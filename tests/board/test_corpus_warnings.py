@@ -12,13 +12,21 @@ from leakboard.suite.names import Names
     [
         (
             {"dropped_rows": 7, "source_rows": 100},
-            ["rows: 7 of 100 rows were left out, since they lack a value or are unreadable"],
+            ["7 of 100 rows were left out, since they lack a value or are unreadable"],
         ),
         ({"dropped_rows": 0, "source_rows": 100}, []),
         ({"dropped_rows": 7}, []),  # trustpilot: its paper's rule drops them
-        ({"test_copies": 0.25}, ["rows: 25.0 % of the test texts occur verbatim in train"]),
+        ({"test_copies": 0.25}, ["25.0 % of the test texts occur verbatim in train"]),
     ],
 )
 def test_rows_left_out_are_told_where_the_dataset_counts_its_source(checks, warnings):
     record = Record("rows", "v", "a", 0, "ok", metrics=[], threat="attributes", checks=checks)
     assert corpus_warnings([record], Names()) == warnings
+
+
+def test_the_dataset_is_named_where_there_are_several():
+    records = [
+        Record(d, "v", "a", 0, "ok", metrics=[], threat="attributes", checks={"test_copies": 0.25}) for d in "ab"
+    ]
+    ending = "25.0 % of the test texts occur verbatim in train"
+    assert corpus_warnings(records, Names()) == [f"a: {ending}", f"b: {ending}"]
