@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import date
 from io import BytesIO, StringIO
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from leakboard.api.report import Report
     from leakboard.data.readers.vector_databases import Source
     from leakboard.metrics.row_guesses import RowGuesses
+    from leakboard.pipeline.records import Record
     from leakboard.suite.suite_file import Device
 
 TEST_SHARE = 0.2
@@ -327,10 +328,21 @@ def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -
         with TemporaryDirectory(prefix="leakboard-") as temporary:
             report = compute(loaded, loaded.cells(), registry, Path(temporary), **options)
     knows_encoder = any({"encoder", ENCODED} & victim["precomputed"].keys() for victim in suite["victims"])
-    notes = (*report.notes, *(not_tried(report.records) if knows_encoder else ()))
+    table = loaded.cells()[0].source.corpus.plugin
+    unguessed = not_attacked([*table.secrets, *table.entities], report.records)
+    notes = (*report.notes, *unguessed, *(not_tried(report.records) if knows_encoder else ()))
     releases = tuple(victim["name"] for victim in suite["victims"] if "name" in victim)
     day = date.today().isoformat()
     return dataclasses.replace(report, name="own vectors", notes=notes, day=day, releases=releases)
+
+
+def not_attacked(secrets: Iterable[str], records: Iterable[Record]) -> list[str]:
+    """Return a line for each secret that no attack guessed; if no attack has a result, there is none."""
+    guessed = {secret for record in records if record.status == "ok" for secret in record.secrets}
+    missed = [secret for secret in secrets if secret not in guessed] if guessed else []
+    return [
+        f"{secret} was not attacked: none of the chosen attacks guesses it; allowed: attacks: all" for secret in missed
+    ]
 
 
 def _releases(vectors: Any) -> dict[str, Any]:
