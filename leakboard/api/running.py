@@ -134,7 +134,8 @@ def _only(only: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
 class _Bar:
     """Progress bar on standard error, and the warnings of a run.
 
-    The bar is one line that rewrites itself, which terminals and notebooks show. A log file gets none.
+    The bar is one line that rewrites itself, which terminals and notebooks show. A log file gets a line for each part
+    of an evaluation of own vectors that has ended.
     """
 
     def __init__(self, is_wanted: bool, estimated: Estimate | None = None):
@@ -156,6 +157,7 @@ class _Bar:
             stderr=True, emoji=False, force_jupyter=False, force_terminal="ipykernel" in sys.modules or None
         )
         is_seen = self.is_wanted and console.is_terminal
+        self.log = console if self.is_wanted and self.estimated and not is_seen else None
         if is_seen and self.estimated and (sentence := self.estimated.sentence(kinds.values())):
             console.print(sentence, markup=False, highlight=False, soft_wrap=True)
         given: Any = {"transient": True, "disable": not is_seen, "redirect_stdout": False, "redirect_stderr": False}
@@ -185,5 +187,8 @@ class _Bar:
     def end(self, name: str, seconds: float, failure: str) -> None:
         """Count a task, and keep why it failed."""
         self.bar.advance(self.total)
+        if self.log and not failure:
+            line = f"{self.kinds[name].partition('(')[0]}: done in {seconds:.0f} s"
+            self.log.print(line, markup=False, highlight=False, soft_wrap=True)
         if failure:
             self.notes.append(f"{name} failed: {failure}")

@@ -113,6 +113,29 @@ def test_it_is_shown_on_a_terminal_before_the_first_task(capsys, monkeypatch):
         assert ("attacks on 100 vectors of 3 numbers: about 5 minutes on" in shown) == progress
 
 
+@pytest.mark.parametrize("progress", [True, False])
+def test_a_log_file_gets_a_line_for_each_part_that_has_ended(capsys, progress):
+    vectors = np.random.default_rng(0).normal(size=(100, 3))
+    quick = [{"attribute_inference": {"portfolio": "logistic"}}]
+    leakboard.evaluate(vectors, {"gender": list("fm") * 50}, attacks=quick, progress=progress)
+    shown = capsys.readouterr().err
+    assert ("attribute_inference: done in" in shown) == progress
+    assert "about" not in shown
+
+
+def test_a_secret_that_no_attack_guesses_is_told(tmp_path):
+    pd.DataFrame({"gender": list("fm") * 50, "alice": [0, 1] * 50}).to_csv(tmp_path / "t.csv")
+    np.save(tmp_path / "v.npy", np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32))
+    quick = [{"attribute_inference": {"portfolio": "logistic"}}]
+    for entities in (["alice"], []):
+        content = own_vectors.suite_of(
+            tmp_path / "t.csv", tmp_path / "v.npy", ["gender"], entities=entities, attacks=quick
+        )
+        summary = own_vectors.run_kept(content, tmp_path / "out").summary
+        told = "warning: alice was not attacked: none of the chosen attacks guesses it; allowed: attacks: all"
+        assert (told in summary) == bool(entities)
+
+
 def begin_alone(run, jobs, display, engine, force):
     """Begin the display as a run does, and run nothing."""
     display.begin({"attack": "attribute_inference"}, 1)
