@@ -1,6 +1,7 @@
 """Test the pages in a real browser, opened from disk; screenshots go to a temporary folder."""
 
 import csv
+import itertools
 import json
 import re
 
@@ -238,6 +239,18 @@ def test_no_page_is_wider_than_a_narrow_screen(shared, site):
         for width in (390, WINDOW_WIDTH):
             page.set_viewport_size({"width": width, "height": 900})
             wait_until_it_fits(page, width)
+
+
+@pytest.mark.slow
+def test_a_narrow_screen_stacks_the_cells_of_a_victim(shared):
+    page = shared(BOARD)
+    page.set_viewport_size({"width": 390, "height": 900})
+    row = page.locator(".view:not([hidden]) .stacks tbody tr").first
+    boxes = [cell.bounding_box() for cell in row.locator(":scope > *").all() if cell.is_visible()]
+    page.set_viewport_size({"width": WINDOW_WIDTH, "height": 900})
+    assert len(boxes) > 3
+    assert all(box["x"] + box["width"] <= 390 for box in boxes)
+    assert all(above["y"] + above["height"] <= below["y"] + 1 for above, below in itertools.pairwise(boxes))
 
 
 @pytest.mark.slow
