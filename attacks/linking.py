@@ -22,7 +22,7 @@ from leakboard.suite.options import Count, attack
 from leakboard.threats.linking import Linker, LinkingAttack, LinkingView
 
 
-@attack(revision=1)
+@attack(revision=2)
 class Linking(LinkingAttack):
     pairs: Annotated[int, Field(ge=0)] = 0
     """Number of known pairs of a text and its stored vector."""
@@ -46,7 +46,7 @@ class Linking(LinkingAttack):
 
         def link(vectors: Floats) -> Links:
             found = [self._links(vectors, encoder, known, name, seed) for name, encoder, known in prepared]
-            return max(found, key=lambda links: float(links.scores[:, 0].mean()) if links.scores.size else 0.0)
+            return max(found, key=_lead)
 
         return link
 
@@ -57,3 +57,10 @@ class Linking(LinkingAttack):
         found = search(mapped, known, mapped, DEPTH)
         searched = "" if found.recall == 1 else f"; approximate search with recall {found.recall:.3f}"
         return Links(found.rows, found.similarity, f"in {space}: {alignment.details}{searched}")
+
+
+def _lead(links: Links) -> float:
+    """Return the mean difference of cosines between the first and the second candidate; 0: there are no two."""
+    if len(links.scores) == 0 or links.scores.shape[1] < 2:
+        return 0.0
+    return float((links.scores[:, 0] - links.scores[:, 1]).mean())

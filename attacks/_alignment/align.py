@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from leakboard.attacks._alignment.alignment import Alignment, Pairs, linear
-from leakboard.attacks._alignment.criterion import closeness, pair_likeness
+from leakboard.attacks._alignment.criterion import closeness, pair_likeness, pair_margin
 from leakboard.attacks._alignment.linear_maps import ridge, whitened_rotation
 from leakboard.attacks._alignment.moments import scale_and_noise
 from leakboard.attacks._alignment.permutation import chance_likeness, find_order, partial_likeness
@@ -46,6 +46,7 @@ class Problem:
     held_out: Floats
     """Stored vectors that judge shifts and unsupervised maps; they fit no map."""
     seed: int
+    for_links: bool
 
     @cached_property
     def scale_and_noise(self) -> tuple[float, float]:
@@ -67,11 +68,21 @@ class Problem:
         return self.own.mean(0), self.stored.mean(0)
 
 
-def align(own: Floats, stored: Floats, pairs: Pairs | None = None, method: Method = "auto", seed: int = 0) -> Alignment:
+def align(
+    own: Floats,
+    stored: Floats,
+    pairs: Pairs | None = None,
+    method: Method = "auto",
+    seed: int = 0,
+    *,
+    for_links: bool = False,
+) -> Alignment:
     """Return a map from stored vectors to the space of the attacker's own vectors.
 
-    With six pairs or more the criterion is the mean cosine of left-out pairs about the own mean. Else it is
-    `closeness`, or the likeness of partial correlations, if that is far above chance: another corpus hardly lowers it.
+    With six pairs or more the criterion is the mean cosine of left-out pairs about the own mean, or their margin to
+    other texts (`for_links`): a map that takes noise away by shrinking has a high cosine, and mixes up texts. With
+    fewer pairs it is `closeness`, or the likeness of partial correlations, if that is far above chance: another corpus
+    hardly lowers it.
 
     Args:
         own: vectors of the attacker's own texts, float32 (m, d).
@@ -79,6 +90,7 @@ def align(own: Floats, stored: Floats, pairs: Pairs | None = None, method: Metho
         pairs: known pairs; None: none.
         method: a name of ``METHODS``, or ``auto``: the best, where a simpler method wins a tie (`TOLERANCE`).
         seed: draws the rows that fit and those that judge.
+        for_links: whether mapped vectors are compared with those of texts, instead of classified.
 
     Raises:
         RequestError: the method is unknown, or does not fit the dimensions, the rows or the pairs.
@@ -94,7 +106,7 @@ def align(own: Floats, stored: Floats, pairs: Pairs | None = None, method: Metho
     order = np.random.default_rng(seed).permutation(len(stored))
     judges = order[: max(1, min(500, len(stored) // 5))]
     fitting = stored[order[len(judges) :]] if len(stored) > 1 else stored
-    problem = Problem(own, fitting, pairs, stored[judges], seed)
+    problem = Problem(own, fitting, pairs, stored[judges], seed, for_links)
     left_out = min(len(pairs) // 3, LEFT_OUT_PAIRS) if pairs and len(pairs) >= 6 else 0
     best: Alignment | None = None
     for name in names:
@@ -103,14 +115,14 @@ def align(own: Floats, stored: Floats, pairs: Pairs | None = None, method: Metho
         found = _judged(name, problem, left_out)
         if best is None or found.criterion > best.criterion + TOLERANCE:
             best = found
-        if left_out and best.criterion + TOLERANCE >= 1:  # no cosine can beat it
+        if left_out and best.criterion + TOLERANCE >= 1:  # no cosine and no margin can beat it
             break
         if name in ("scale", "permutation") and not left_out and (likeness := _conclusive_likeness(problem, found)):
             best = replace(found if name == "permutation" else best, criterion=max(likeness, best.criterion))
             break
     assert best is not None
     chosen = METHODS[best.method](problem) if left_out else best
-    kind = "cosine of left-out pairs" if left_out else "closeness or likeness"
+    kind = f"{'margin' if for_links else 'cosine'} of left-out pairs" if left_out else "closeness or likeness"
     details = f"{best.method}, {len(pairs) if pairs else 0} pairs, criterion {best.criterion:.3f} ({kind})"
     return replace(chosen, method=best.method, criterion=best.criterion, details=details)
 
@@ -119,7 +131,12 @@ def _judged(name: str, problem: Problem, left_out: int) -> Alignment:
     """Fit a method without the left-out pairs, and judge it on them; without such pairs judge its closeness."""
     if left_out and problem.pairs:
         fitted = METHODS[name](replace(problem, pairs=problem.pairs.take(slice(left_out, None))))
-        criterion = pair_likeness(fitted, problem.pairs.take(slice(left_out)), problem.own.mean(0))
+        judges = problem.pairs.take(slice(left_out))
+        criterion = (
+            pair_margin(fitted, judges, problem.own, problem.seed)
+            if problem.for_links
+            else pair_likeness(fitted, judges, problem.own.mean(0))
+        )
     else:
         fitted = METHODS[name](problem)
         criterion = closeness(fitted, problem.own, problem.held_out, problem.seed)

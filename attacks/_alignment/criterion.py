@@ -9,6 +9,8 @@ from leakboard.models.search import nearest, normalised
 
 QUERIES, INDEX = 500, 4_000
 """Largest numbers of vectors whose nearest neighbour is sought, and of own vectors that are searched."""
+SAME = 0.999
+"""Own vectors with a larger cosine belong to the same text."""
 
 
 def closeness(alignment: Alignment, own: Floats, stored: Floats, seed: int) -> float:
@@ -41,3 +43,23 @@ def pair_likeness(alignment: Alignment, pairs: Pairs, mean: Floats) -> float:
     """Return the mean cosine of mapped stored vectors and their own vectors, about the own mean."""
     mapped, own = normalised(alignment(pairs.stored) - mean), normalised(pairs.own - mean)
     return float((mapped * own).sum(1).mean())
+
+
+def pair_margin(alignment: Alignment, pairs: Pairs, own: Floats, seed: int) -> float:
+    """Return by how much mapped stored vectors are nearer to their own vectors than to all others, at most 1.
+
+    The margin is (s - t) / (1 - t) with the mean cosine s to the vector of the same text, and the mean cosine t to the
+    nearest of the other own vectors, about the own mean. 0: another text is as near.
+
+    Args:
+        alignment: the map to judge.
+        pairs: known pairs that the map was not fitted on.
+        own: float32 (m, d).
+        seed: draws the own vectors.
+    """
+    mean = own.mean(0)
+    mapped, true = normalised(alignment(pairs.stored) - mean), normalised(pairs.own - mean)
+    others = normalised(own[np.random.default_rng(seed).permutation(len(own))[:INDEX]] - mean)
+    similarity = np.where(true @ others.T > SAME, -1, mapped @ others.T)
+    same, other = float((mapped * true).sum(1).mean()), float(similarity.max(1).mean())
+    return (same - other) / max(1 - other, 1e-3)

@@ -15,8 +15,8 @@ from leakboard.threats.stores import StolenStore
 
 EXACT_PAIRS = 10**10
 """Largest number of pairs of vectors that are compared exactly."""
-REFINED: dict[str, Method] = {"rotation": "procrustes", "whitened": "least_squares"}
-"""Maps that neighbourhoods found, and the method that fits them again to linked texts."""
+REFINED: dict[str, tuple[Method, ...]] = {"rotation": ("procrustes", "least_squares"), "whitened": ("least_squares",)}
+"""Maps that neighbourhoods found, and the methods that may fit them again to linked texts."""
 REFINEMENTS = 2
 SAMPLE = 20
 """Number of texts on which two encoders are compared."""
@@ -50,6 +50,7 @@ class KnownEncoder:
         """Return a map from the stored vectors to the encoder's space.
 
         A map that neighbourhoods found is fitted again to stored vectors and candidates that are each other's nearest.
+        Some of these links judge which method fits them best.
 
         Args:
             method: how to align; ``auto`` takes what fits best.
@@ -60,7 +61,7 @@ class KnownEncoder:
             NotApplicable: the method does not fit the dimensions, the rows or the pairs.
         """
         try:
-            found = align(self.own, self.stored, self.pairs, method, seed)
+            found = align(self.own, self.stored, self.pairs, method, seed, for_links=candidates is not None)
         except RequestError as error:
             raise NotApplicable(f"alignment: {error}") from None
         if found.method == "none":
@@ -72,9 +73,12 @@ class KnownEncoder:
             linked = _linked(refined(self.stored), candidates)
             if len(linked[0]) <= self.own.shape[1]:  # too few to fix every direction
                 return found
-            pairs = Pairs(candidates[linked[1]], self.stored[linked[0]])
-            refined = align(self.own, self.stored, pairs, REFINED[found.method], seed)
-        return replace(refined, details=f"{found.details}; fitted again to {len(linked[0])} linked texts")
+            order = np.random.default_rng(seed).permutation(len(linked[0]))  # those that judge come first
+            pairs = Pairs(candidates[linked[1][order]], self.stored[linked[0][order]])
+            fits = [align(self.own, self.stored, pairs, name, seed, for_links=True) for name in REFINED[found.method]]
+            refined = max(fits, key=lambda fit: fit.criterion)
+        fitted = f"fitted again by {refined.method} to {len(linked[0])} linked texts"
+        return replace(refined, details=f"{found.details}; {fitted}")
 
 
 def _linked(mapped: Floats, candidates: Floats) -> tuple[Integers, Integers]:

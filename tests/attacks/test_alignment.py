@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from leakboard.attacks._alignment.align import METHODS, align
-from leakboard.attacks._alignment.alignment import Pairs
+from leakboard.attacks._alignment.alignment import Pairs, linear
+from leakboard.attacks._alignment.criterion import pair_margin
+from leakboard.attacks._alignment.known_encoder import KnownEncoder
 from leakboard.attacks._alignment.linear_maps import ridge
 from leakboard.attacks._alignment.moments import scale_and_noise
 from leakboard.attacks._alignment.permutation import find_order
@@ -204,3 +206,43 @@ def test_results_repeat_and_inputs_stay(own, truth, rng):
     first, second = (align(own, stored, method="rotation", seed=5)(stored) for _ in range(2))
     assert np.array_equal(first, second)
     assert np.array_equal(stored, kept)
+
+
+class TestPairMargin:
+    """A margin says whether mapped vectors are told from those of other texts."""
+
+    def test_hand_worked(self):
+        own = np.array([[1, 0], [-1, 0], [0, 1], [0, -1]], np.float32)  # their mean is 0
+        pairs = Pairs(own[:1], np.array([[0.6, 0.8]], np.float32))
+        # 0.6 to its own text, 0.8 to the third: (0.6 - 0.8) / (1 - 0.8)
+        assert pair_margin(linear(np.eye(2)), pairs, own, 0) == pytest.approx(-1)
+        assert pair_margin(linear(np.eye(2)), Pairs(own[:1], own[:1]), own, 0) == pytest.approx(1)
+
+    def test_shrinking_loses_where_links_are_sought(self, own, truth):
+        """Least squares takes noise away. So its cosine is higher, but it tells texts less well apart."""
+        stored = truth + 1.2 * np.random.default_rng(5).normal(size=truth.shape).astype(np.float32)
+        pairs = pairs_of(truth, stored, 200)
+        names = ("identity", "least_squares")
+        cosine, margin = (
+            [align(own, stored, pairs, name, for_links=links).criterion for name in names] for links in (False, True)
+        )
+        assert cosine[0] < cosine[1]
+        assert margin[0] > margin[1]
+        assert align(own, stored, pairs).method == "least_squares"
+        assert align(own, stored, pairs, for_links=True).method == "identity"
+
+
+class TestRefinement:
+    """Links between stored vectors and candidate texts fit a map again, by the method that suits them."""
+
+    @pytest.mark.parametrize("name", ["rotation", "stretched"])
+    def test_links_choose_the_method(self, own, truth, rng, name):
+        scales = 1.0 if name == "rotation" else rng.uniform(0.6, 1.4, DIM).astype(np.float32)
+        stored = truth @ (rotation_of(rng) * scales)
+        noisy = (stored + 0.05 * rng.normal(size=stored.shape)).astype(np.float32)
+        found = KnownEncoder(own, None, noisy).align("rotation", 0, truth)
+        assert found.method == "least_squares" or name == "rotation"
+        assert f"fitted again by {found.method} to " in found.details
+        unrefined = KnownEncoder(own, None, noisy).align("rotation", 0)
+        errors = [np.linalg.norm(each(stored) - truth) for each in (found, unrefined)]
+        assert errors[0] < errors[1] * (1 if name == "rotation" else 0.5)
