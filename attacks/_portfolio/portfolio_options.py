@@ -25,7 +25,8 @@ class PortfolioAttack(SecretsAttack):
     two read raw vectors, and call an entity present if its probability is above one half."""
     inputs: Inputs | None = None
     """Scaling of the vectors; null: ``standardised`` for one classifier; for an ensemble ``raw``, ``standardised`` and
-    ``per vector``, and all if the victim claims privacy. ``raw`` suits a classifier only if the scale is near 1."""
+    ``per vector``, and all if the victim claims privacy. ``raw`` suits a classifier only if the scale is near 1;
+    ``quantile`` suits vectors whose coordinates are all near -1 or 1."""
     queries: Count = 1
     """Number of publications of each known text that the attacker learns from."""
     observations: Count = 1

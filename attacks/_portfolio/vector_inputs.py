@@ -8,18 +8,23 @@ mean. The estimate is x -> m + S (S + N)^-1 (x - m).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.interfaces import Floats
 
+if TYPE_CHECKING:
+    from sklearn.preprocessing import QuantileTransformer
+
 BLOCK = 4_096
 """Number of vectors that are computed at once in float64."""
 LEAST_VARIANCE = 1e-5
 """Whitening adds this share of the largest variance to the variances of all principal axes."""
-Inputs = Literal["raw", "standardised", "per vector", "centred", "above minimum", "shrunken"]
+FARTHEST_QUANTILE = 4.0
+"""Vectors beyond all known ones get this quantile, in standard deviations."""
+Inputs = Literal["raw", "standardised", "per vector", "centred", "above minimum", "shrunken", "quantile"]
 
 
 def blocks(rows: int) -> Iterator[slice]:
@@ -62,6 +67,31 @@ RAW = Scaling("raw")
 
 
 @dataclass(frozen=True)
+class Quantiles:
+    """Each coordinate's rank among known vectors, as a quantile of the normal distribution.
+
+    A pooled vector ends in tanh. If nearly all coordinates are near -1 or 1, the rest of what they tell lies in
+    differences that a scaling leaves tiny.
+    """
+
+    transformer: "QuantileTransformer"
+    name: Inputs = "quantile"
+
+    @classmethod
+    def of(cls, vectors: Floats) -> "Quantiles":
+        """Rank vectors, float32 (n, d)."""
+        from sklearn.preprocessing import QuantileTransformer
+
+        count = min(1000, len(vectors))
+        transformer = QuantileTransformer(n_quantiles=count, output_distribution="normal", random_state=0)
+        return cls(transformer.fit(vectors.astype(np.float64)))
+
+    def __call__(self, vectors: Floats) -> Floats:
+        ranks = self.transformer.transform(vectors.astype(np.float64))
+        return np.clip(ranks, -FARTHEST_QUANTILE, FARTHEST_QUANTILE).astype(np.float32)
+
+
+@dataclass(frozen=True)
 class Rotated:
     """Scaled vectors along their principal axes, so that trees, which split single coordinates, split these directions.
 
@@ -70,12 +100,12 @@ class Rotated:
     Removing it would change published numbers.
     """
 
-    scaling: Scaling
+    scaling: Scaling | Quantiles
     axes: Floats
     """float32 (d, d): each column is an axis."""
 
     @classmethod
-    def of(cls, scaling: Scaling, vectors: Floats) -> "Rotated":
+    def of(cls, scaling: Scaling | Quantiles, vectors: Floats) -> "Rotated":
         """Compute the axes of vectors, float32 (n, d), after scaling."""
         return cls(scaling, np.linalg.eigh(_moments(scaling, vectors)[1])[1].astype(np.float32))
 
@@ -97,14 +127,14 @@ class Whitened:
     symmetric, so that signs of axes do not matter, which differ between machines.
     """
 
-    scaling: Scaling
+    scaling: Scaling | Quantiles
     centre: NDArray[np.float64]
     """Mean of the scaled vectors, (d,)."""
     matrix: NDArray[np.float64]
     """(d, d)."""
 
     @classmethod
-    def of(cls, scaling: Scaling, vectors: Floats) -> "Whitened":
+    def of(cls, scaling: Scaling | Quantiles, vectors: Floats) -> "Whitened":
         """Whiten vectors, float32 (n, d), after scaling.
 
         Raises:
@@ -129,10 +159,10 @@ class Whitened:
         return scaled
 
 
-AnyInputs = Scaling | Rotated | Whitened
+AnyInputs = Scaling | Quantiles | Rotated | Whitened
 
 
-def _moments(scaling: Scaling, vectors: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _moments(scaling: Scaling | Quantiles, vectors: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the mean of scaled vectors, float64 (d,), and the centred vectors' products, (d, d), block by block."""
     rows = list(blocks(len(vectors)))
     mean = np.asarray(sum(scaling(vectors[block]).sum(0, dtype=np.float64) for block in rows) / len(vectors))

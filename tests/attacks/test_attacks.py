@@ -9,6 +9,7 @@ from scipy import stats
 from sklearn.metrics import f1_score
 
 from leakboard.attacks._portfolio import mlp
+from leakboard.attacks._portfolio.vector_inputs import FARTHEST_QUANTILE, Quantiles
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.claims import ReleaseClaim
@@ -82,6 +83,28 @@ def test_a_shift_of_all_coordinates_is_no_defence_against_the_ensemble(scale, sh
     vectors_of = badly_scaled(scale, shift)
     assert gender_found(vectors_of) > 0.9
     assert gender_found(vectors_of, portfolio="mlp") < 0.85
+
+
+def saturated(codes, rng):
+    """Coordinates near -1 or 1, as after tanh; the secret moves them within the last thousandth."""
+    signs, own = np.sign(np.arange(8) - 3.5), rng.normal(size=(len(codes["gender"]), 8))
+    return np.tanh(signs * 5 + 0.4 * (2 * codes["gender"][:, None] - 1) + own)
+
+
+def test_quantiles_read_saturated_vectors():
+    found = {
+        inputs: gender_found(saturated, portfolio="logistic", inputs=inputs) for inputs in ("standardised", "quantile")
+    }
+    assert found["quantile"] > found["standardised"] + 0.03
+
+
+def test_quantiles_of_vectors_beyond_the_known_ones_are_bounded():
+    view, vectors, _ = world(linear, [GENDER])
+    scaled = Quantiles.of(view.train.vectors)
+    assert np.abs(scaled(view.train.vectors)).max() == FARTHEST_QUANTILE
+    assert np.array_equal(scaled(1000 * np.abs(vectors) + 1000), np.full_like(vectors, FARTHEST_QUANTILE))
+    middle = np.median(view.train.vectors, 0)[None].astype(np.float32)
+    assert np.allclose(scaled(middle), 0, atol=0.01)
 
 
 def entities(strength):
