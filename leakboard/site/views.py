@@ -107,21 +107,23 @@ def views(board: Board) -> list[View]:
     Attackers of stores that know different numbers of pairs are in different tables.
     """
     scored = [row for row in board.rows if row.get("empirical_privacy") is not None]
-    groups: dict[tuple[str, str, int], list[Row]] = {}
+    groups: dict[tuple[str, str, str, int], list[Row]] = {}
     for row in scored:
-        groups.setdefault((row["dataset"], row["secrets"], _pairs(row)), []).append(row)
-    datasets = {dataset for dataset, _, _ in groups}
+        groups.setdefault((row["dataset"], row["threat"], row["secrets"], _pairs(row)), []).append(row)
+    datasets = {dataset for dataset, *_ in groups}
     for row in board.rows:
         if threat_named(row.get("threat", "")).bounds_epsilon and row["dataset"] not in datasets:
-            groups.setdefault((row["dataset"], row["secrets"], 0), []).append(row)
-    several = {secrets for _, secrets, pairs in groups if pairs}
+            groups.setdefault((row["dataset"], row["threat"], row["secrets"], 0), []).append(row)
+    several = {(threat, secrets) for _, threat, secrets, pairs in groups if pairs}
     made = [
-        _view(board, dataset, secrets, rows, pairs if secrets in several else None)
-        for (dataset, secrets, pairs), rows in groups.items()
+        _view(board, dataset, secrets, rows, pairs if (threat, secrets) in several else None)
+        for (dataset, threat, secrets, pairs), rows in groups.items()
     ]
-    return sorted(
-        made, key=lambda view: (natural(view.dataset), -len(view.rows), natural(view.secrets), view.pairs or 0)
-    )
+
+    def place(view: View) -> tuple[Any, ...]:
+        return natural(view.dataset), -len(view.rows), natural(view.secrets), view.threat.name, view.pairs or 0
+
+    return sorted(made, key=place)
 
 
 def _pairs(row: Row) -> int:

@@ -70,6 +70,12 @@ def test_other_secrets_are_another_view(board):
     assert [(view.secrets, len(view.rows)) for view in two] == [("gender", 2), ("age", 1)]
 
 
+def test_another_threat_on_the_same_secret_is_another_view(board):
+    read = dataclasses.replace(record("a", "read", secrets=("text",)), threat="texts", attack_metric="token_f1")
+    linked = dataclasses.replace(record("a", "link", secrets=("text",)), threat="linking")
+    assert [[row["attack"] for row in view.rows] for view in views(board(read, linked))] == [["link"], ["read"]]
+
+
 def test_ranks_are_shared_where_intervals_overlap(view):
     rows = view(record("a", privacy=0.4), record("b", privacy=0.37), record("c", privacy=0.2)).rows
     assert [(row["victim"], row["rank"], row["last_rank"]) for row in rows] == [("a", 1, 2), ("b", 1, 2), ("c", 3, 3)]
