@@ -20,6 +20,7 @@ COMPUTED_AGAIN = {
     "noise_training",
     "sanitisers",
     "training_steps",
+    "vector_stores",
     "word_recovery",
 }
 """Boards that were computed with the present revisions."""
@@ -50,7 +51,11 @@ OF_THREATS = {
     "sanitisers": {
         "leaderboard.csv": "words_kept context_free_bound sensitive_right true_epsilon unused_budget",
         "best_known.csv": "words_kept context_free_bound sensitive_right true_epsilon unused_budget",
-    }
+    },
+    "vector_stores": {
+        "leaderboard.csv": "linked_at_1_percent_false_links linked_first stolen_vectors candidate_texts",
+        "best_known.csv": "linked_at_1_percent_false_links linked_first stolen_vectors candidate_texts",
+    },
 }
 """Columns that a board has besides, since one of its threats adds them."""
 
