@@ -1,12 +1,14 @@
 """Infer membership: whether a user's (document's, pair's) text was in the training data of a word table.
 
 The attacker has the published table, the candidate text, auxiliary texts, and the victim's recipe. It computes one of
-two scores:
+three scores:
 
 - ``loss``: the loss of skip-gram on the text under a model that the attacker trains, minus the loss under the published
   table. So texts that are easy for every model get no high score (Watson et al. 2022).
 - ``likelihood_ratio``: the attacker trains shadow models with and without each text. The models show how likely the
   text's loss and the norms of its words are in both cases (LiRA, online; Carlini et al. 2022).
+- ``learned``: a classifier learns from such shadow models what a text that was trained on looks like (Shokri et al.
+  2017, "Membership inference attacks against machine learning models"; see `leakboard.attacks._membership.learned`).
 
 Half of the candidates are units of train. The other half are units of test: the victim never saw them. One rule draws
 both halves. The auxiliary texts contain no candidate, and no other text of a candidate user. They may contain other
@@ -19,7 +21,14 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from leakboard.attacks._membership.training_data import FeatureExtractor, LikelihoodRatio, shadow_features, static_table
+from leakboard.attacks._membership.learned import LearnedScore, UnitPairs
+from leakboard.attacks._membership.training_data import (
+    FeatureExtractor,
+    LikelihoodRatio,
+    shadow_features,
+    shadow_tables,
+    static_table,
+)
 from leakboard.suite.options import Count, attack
 from leakboard.threats.membership import MembershipAttack, MembershipScorer, MembershipView
 
@@ -32,18 +41,22 @@ class MembershipInference(MembershipAttack):
     """Kind of a candidate; null: the unit of the victim's claim, else user if the corpus names users, else document."""
     candidates: Even = 4000
     """Largest number of candidates, half of them members."""
-    score: Literal["loss", "likelihood_ratio"] = "loss"
-    """loss: difference of two losses; likelihood_ratio: ratio from shadow models."""
+    score: Literal["loss", "likelihood_ratio", "learned"] = "loss"
+    """loss: difference of two losses; likelihood_ratio: ratio from shadow models; learned: a classifier on them."""
     shadows: Annotated[int, Field(ge=4, multiple_of=2)] = 8
-    """Number of shadow models of the likelihood ratio; each candidate is in half of them."""
+    """Number of shadow models; each candidate is in half of them. A loss needs one model without candidates."""
     window: Count = 1
-    """Largest distance between the words of a pair (words)."""
+    """Largest distance between the words of a pair (words); ``learned`` looks at 1, 2 and 5."""
     ridge: Annotated[float, Field(gt=0)] = 1e-3
     """Penalty in the attacker's estimate of output vectors, divided by the mean square of a coordinate."""
 
     def fit(self, view: MembershipView, seed: int) -> MembershipScorer:
         """Train the attacker's models."""
         auxiliary = view.auxiliary
+        if self.score == "learned":
+            unit_pairs = UnitPairs.of(auxiliary.texts("train"), view.candidates, self.ridge)
+            tables, included = shadow_tables(view.oracle, auxiliary, view.candidates, self.shadows, seed)
+            return LearnedScore(unit_pairs, [unit_pairs.values(table) for table in tables], included)
         features_of = FeatureExtractor(auxiliary.texts("train"), self.window, self.ridge)
         if self.score == "loss":
             shadow = view.oracle.train_shadow(seed, private=False)

@@ -68,17 +68,22 @@ class ContextModel:
         outputs = np.linalg.solve(square, (matrix.T @ inputs).T).T
         return cls(published.words, published.vectors, outputs.astype(np.float32), window)
 
+    def losses(self, pairs: Pairs) -> Array:
+        """Return the loss of skip-gram on each pair, float64 (pairs,)."""
+        losses = np.empty(len(pairs.centres))
+        for start in range(0, len(losses), CHUNK):
+            part = slice(start, start + CHUNK)
+            centres, contexts = self.inputs[pairs.centres[part]], self.outputs[pairs.contexts[part]]
+            losses[part] = np.logaddexp(0.0, -np.einsum("nd,nd->n", centres, contexts))
+        return losses
+
     def features(self, units: Sequence[Texts]) -> Array:
         """Return the mean loss of each unit and the mean log norm of its words, float64 (n, 2).
 
         A unit without a pair of known words gets the loss of a coin flip and the mean norm of the others.
         """
         pairs, sizes = self._pairs(units)
-        losses = np.empty(len(pairs.centres))
-        for start in range(0, len(losses), CHUNK):
-            part = slice(start, start + CHUNK)
-            centres, contexts = self.inputs[pairs.centres[part]], self.outputs[pairs.contexts[part]]
-            losses[part] = np.logaddexp(0.0, -np.einsum("nd,nd->n", centres, contexts))
+        losses = self.losses(pairs)
         norms = np.log(np.linalg.norm(self.inputs, axis=1) + 1e-12)[pairs.centres].astype(np.float64)
         owners = np.repeat(np.arange(len(units)), sizes)
         has_pairs = sizes > 0
@@ -156,29 +161,36 @@ class LikelihoodRatio:
 def shadow_features(
     oracle: Oracle, auxiliary: Corpus, units: Sequence[Texts], features_of: FeatureExtractor, models: int, seed: int
 ) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the features of units in shadow models, float64 (models, n, f), and `shadow_tables`' second answer."""
+    tables, included = shadow_tables(oracle, auxiliary, units, models, seed)
+    return np.stack([features_of(table, units) for table in tables]), included
+
+
+def shadow_tables(
+    oracle: Oracle, auxiliary: Corpus, units: Sequence[Texts], models: int, seed: int
+) -> tuple[list[PublishedWords], NDArray[np.bool_]]:
     """Train shadow models on the attacker's texts and half of the units, each unit in half of the models.
 
     Args:
         oracle: trains the victim's recipe.
         auxiliary: the attacker's texts.
         units: candidates or canaries.
-        features_of: extracts the features of a table.
         models: number of models, even.
         seed: of the halves and of the training.
 
     Returns:
-        The features, float64 (models, n, f), and whether each model was trained on each unit, bool (models, n).
+        The tables, and whether each model was trained on each unit, bool (models, n).
     """
     rng = np.random.default_rng(seed)
     included = np.zeros((models, len(units)), bool)
     for unit in range(len(units)):
         included[rng.permutation(models)[: models // 2], unit] = True
-    features = []
+    tables = []
     for model in range(models):
         log_progress(f"shadow model {model + 1} of {models}")
         fitted = oracle.train_shadow(int(rng.integers(2**31)), with_texts(auxiliary, units, included[model]))
-        features.append(features_of(static_table(fitted, rng), units))
-    return np.stack(features), included
+        tables.append(static_table(fitted, rng))
+    return tables, included
 
 
 def static_table(fitted: FittedVictim, rng: np.random.Generator) -> PublishedWords:

@@ -3,11 +3,13 @@
 import dataclasses
 from collections import Counter
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from leakboard.attacks._membership.learned import LearnedScore, UnitPairs
 from leakboard.attacks.canary_audit import CanaryAudit, pairs_with_partners
 from leakboard.attacks.membership_inference import MembershipInference
 from leakboard.data.tokens import words
@@ -47,7 +49,7 @@ def evaluated(attack, victim, corpora):
     return {m.name: m for m in result.metrics if not m.variable}, result
 
 
-@pytest.mark.parametrize("score", ["loss", "likelihood_ratio"])
+@pytest.mark.parametrize("score", ["loss", "likelihood_ratio", "learned"])
 class TestMembership:
     OPTIONS: ClassVar = {"unit": "document", "shadows": 4}
 
@@ -62,6 +64,46 @@ class TestMembership:
         metrics, _ = evaluated(MembershipInference(score=score, **self.OPTIONS), UNTRAINED, corpora)
         assert metrics["attack_auc"].low < 0.5 + 0.02
         assert metrics["attack_auc"].high > 0.5 - 0.02
+
+
+class TestLearnedScore:
+    """Pairs are summed by hand, and planted traces of rare words are learned."""
+
+    UNITS: ClassVar = [Texts(["a b"]), Texts(["b c d"]), Texts(["e"])]
+
+    def test_sums_of_pairs(self):
+        found = UnitPairs.of(["a b", "a d"], self.UNITS, 1e-3)
+        assert found.vocabulary == ["a", "b", "c", "d", "e"]
+        assert np.allclose(found.rarity, 1 / np.sqrt([3, 2, 1, 2, 1]))
+        assert [len(pairs.centres) for pairs in found.pairs] == [6, 8, 8]
+        assert found.owners(0).tolist() == [0, 0, 1, 1, 1, 1]
+        values = [np.ones((3, len(pairs.centres))) for pairs in found.pairs]
+        features = found.summed(values, 3)
+        means = np.array([2 / 3, 4 / 5, 0])  # of pairs within a distance of 1, with one pair of value 0 besides
+        assert np.allclose(features[:, 0], (means - means.mean()) / means.std())
+        # centres: a, b; b, c, c, d
+        sums = np.array([3**-0.5 + 2**-0.5, 2**-0.5 + 1 + 1 + 2**-0.5, 0])
+        assert np.allclose(features[:, 1], (sums - sums.mean()) / sums.std())
+
+    def test_words_that_a_table_lacks_have_its_mean_vector(self):
+        found = UnitPairs.of(["a b"], self.UNITS, 1e-3)
+        table = PublishedWords(["a", "b", "z"], np.array([[1.0, 0], [0, 1], [2, 2]], np.float32))
+        lengths = found.values(table)[0][2]  # centres: a, b; b, c, c, d
+        missing = np.log(np.sqrt(2))
+        assert np.allclose(lengths, [0, 0, 0, missing, missing, missing], atol=1e-6)
+
+    def test_it_is_calibrated_by_models_without_the_unit(self):
+        """Of four models two were trained on a unit. The reference of each is the mean of others without the unit."""
+        found = UnitPairs.of(["a b"], [Texts(["a b"])], 1e-3)
+        included = np.array([[True], [True], [False], [False]])
+        shadows = [[np.full((3, 2), value)] * 3 for value in (9.0, 9.0, 1.0, 3.0)]
+        seen = []
+        recording = SimpleNamespace(owners=found.owners, summed=lambda differences, units: seen.append(differences))
+        score = LearnedScore(recording, shadows, included)
+        score._features(shadows[0], leave_out=0)
+        score._features(shadows[2], leave_out=2)
+        assert np.allclose(seen[0][0], 9 - 2)
+        assert np.allclose(seen[1][0], 1 - 3)
 
 
 def test_others_are_drawn_from_the_share_of_test_that_members_are_of_train(corpora, monkeypatch):
@@ -100,7 +142,7 @@ class TrainedOnOtherTexts(Victim):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("score", ["loss", "likelihood_ratio"])
+@pytest.mark.parametrize("score", ["loss", "likelihood_ratio", "learned"])
 @pytest.mark.parametrize("unit", ["document", *(pytest.param(u, marks=pytest.mark.slow) for u in ("pair", "user"))])
 def test_a_table_of_other_texts_reveals_no_member(score, unit, overlapping):
     """Candidates differ in nothing but membership, and the attacker's own texts tell nothing of it."""
