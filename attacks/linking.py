@@ -6,7 +6,7 @@
 
 With ``adaptive: true`` it also fits the store's recipe on its own texts, and does the same with the vectors of this
 store, if the encoder needs no training. A protection without a key, such as signs, then gives a candidate the stored
-vector itself. The attacker keeps the links of the space in which test vectors are nearer to their first candidates.
+vector itself. The attacker keeps the space in which first candidates lead second ones by the larger mean cosine.
 """
 
 from typing import Annotated
@@ -22,7 +22,7 @@ from leakboard.suite.options import Count, attack
 from leakboard.threats.linking import Linker, LinkingAttack, LinkingView
 
 
-@attack(revision=2)
+@attack(revision=3)
 class Linking(LinkingAttack):
     pairs: Annotated[int, Field(ge=0)] = 0
     """Number of known pairs of a text and its stored vector."""

@@ -19,7 +19,7 @@ from leakboard.threats.presence import KnownAs, PresenceAttack, PresenceScorer, 
 from leakboard.threats.stores import StolenStore
 
 
-@attack(revision=2)
+@attack(revision=3)
 class Presence(PresenceAttack):
     access: Literal["vectors", "scores"] = "vectors"
     """What the attacker has: the stored vectors, or a search that returns similarities (scores)."""

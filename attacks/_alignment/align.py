@@ -31,7 +31,9 @@ Method = Literal["auto", "identity", "scale", "permutation", "rotation", "procru
 MIN_ROWS = 50
 """Fewer stored or own vectors have no shape to be aligned without pairs."""
 LEFT_OUT_PAIRS = 100
-"""Largest number of pairs that judge and do not fit; a third of the pairs, if there are at least six."""
+"""Largest number of pairs that judge and do not fit; a third of the pairs, if there are enough."""
+FEWEST_PAIRS, FEWEST_PAIRS_OF_LINKS = 6, 60
+"""Fewer pairs judge nothing. The margins of few pairs are mostly noise, so links need more of them."""
 TOLERANCE = 0.03
 """``auto`` tries simple methods first. A later method must beat the best criterion so far by this much."""
 
@@ -47,6 +49,7 @@ class Problem:
     """Stored vectors that judge shifts and unsupervised maps; they fit no map."""
     seed: int
     for_links: bool
+    """Whether mapped vectors are compared with those of texts, instead of classified."""
 
     @cached_property
     def scale_and_noise(self) -> tuple[float, float]:
@@ -79,10 +82,10 @@ def align(
 ) -> Alignment:
     """Return a map from stored vectors to the space of the attacker's own vectors.
 
-    With six pairs or more the criterion is the mean cosine of left-out pairs about the own mean, or their margin to
-    other texts (`for_links`): a map that takes noise away by shrinking has a high cosine, and mixes up texts. With
-    fewer pairs it is `closeness`, or the likeness of partial correlations, if that is far above chance: another corpus
-    hardly lowers it.
+    With enough pairs (`FEWEST_PAIRS`) left-out pairs judge. The criterion is their mean cosine about the own mean. With
+    ``for_links`` it is their margin to other texts, since a map that shrinks noise away has a high cosine but mixes up
+    texts. With fewer pairs it is `closeness`, or the likeness of partial correlations, if that is far above chance:
+    another corpus hardly lowers it.
 
     Args:
         own: vectors of the attacker's own texts, float32 (m, d).
@@ -107,7 +110,8 @@ def align(
     judges = order[: max(1, min(500, len(stored) // 5))]
     fitting = stored[order[len(judges) :]] if len(stored) > 1 else stored
     problem = Problem(own, fitting, pairs, stored[judges], seed, for_links)
-    left_out = min(len(pairs) // 3, LEFT_OUT_PAIRS) if pairs and len(pairs) >= 6 else 0
+    fewest = FEWEST_PAIRS_OF_LINKS if for_links else FEWEST_PAIRS
+    left_out = min(len(pairs) // 3, LEFT_OUT_PAIRS) if pairs and len(pairs) >= fewest else 0
     best: Alignment | None = None
     for name in names:
         if method == "auto" and name == "identity" and not _same_size(problem):

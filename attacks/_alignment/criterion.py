@@ -48,8 +48,8 @@ def pair_likeness(alignment: Alignment, pairs: Pairs, mean: Floats) -> float:
 def pair_margin(alignment: Alignment, pairs: Pairs, own: Floats, seed: int) -> float:
     """Return by how much mapped stored vectors are nearer to their own vectors than to all others, at most 1.
 
-    The margin is (s - t) / (1 - t) with the mean cosine s to the vector of the same text, and the mean cosine t to the
-    nearest of the other own vectors, about the own mean. 0: another text is as near.
+    Let s be the mean cosine of mapped vectors to their own texts' vectors, and t that to the nearest of the other own
+    vectors, about the own mean. The margin is (s - t) / (1 - t). At 0 another text is as near, below 0 it is nearer.
 
     Args:
         alignment: the map to judge.

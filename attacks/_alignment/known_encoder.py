@@ -50,7 +50,8 @@ class KnownEncoder:
         """Return a map from the stored vectors to the encoder's space.
 
         A map that neighbourhoods found is fitted again to stored vectors and candidates that are each other's nearest.
-        Some of these links judge which method fits them best.
+        Some of these links judge which method fits them best. If to them another text is as near, they are chance, and
+        the map stays as it was.
 
         Args:
             method: how to align; ``auto`` takes what fits best.
@@ -76,7 +77,10 @@ class KnownEncoder:
             order = np.random.default_rng(seed).permutation(len(linked[0]))  # those that judge come first
             pairs = Pairs(candidates[linked[1][order]], self.stored[linked[0][order]])
             fits = [align(self.own, self.stored, pairs, name, seed, for_links=True) for name in REFINED[found.method]]
-            refined = max(fits, key=lambda fit: fit.criterion)
+            best = max(fits, key=lambda fit: fit.criterion)
+            if best.criterion <= 0:
+                return found
+            refined = best
         fitted = f"fitted again by {refined.method} to {len(linked[0])} linked texts"
         return replace(refined, details=f"{found.details}; {fitted}")
 

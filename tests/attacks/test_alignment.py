@@ -235,14 +235,29 @@ class TestPairMargin:
 class TestRefinement:
     """Links between stored vectors and candidate texts fit a map again, by the method that suits them."""
 
-    @pytest.mark.parametrize("name", ["rotation", "stretched"])
-    def test_links_choose_the_method(self, own, truth, rng, name):
-        scales = 1.0 if name == "rotation" else rng.uniform(0.6, 1.4, DIM).astype(np.float32)
-        stored = truth @ (rotation_of(rng) * scales)
-        noisy = (stored + 0.05 * rng.normal(size=stored.shape)).astype(np.float32)
+    @pytest.mark.parametrize(
+        ("scales", "noise", "method"), [((1, 1), 0.6, "procrustes"), ((0.6, 1.4), 0.05, "least_squares")]
+    )
+    def test_links_choose_the_method(self, own, truth, rng, scales, noise, method):
+        stored = truth @ (rotation_of(rng) * rng.uniform(*scales, DIM).astype(np.float32))
+        noisy = (stored + noise * rng.normal(size=stored.shape)).astype(np.float32)
         found = KnownEncoder(own, None, noisy).align("rotation", 0, truth)
-        assert found.method == "least_squares" or name == "rotation"
-        assert f"fitted again by {found.method} to " in found.details
+        assert found.method == method
+        assert f"fitted again by {method} to " in found.details
         unrefined = KnownEncoder(own, None, noisy).align("rotation", 0)
         errors = [np.linalg.norm(each(stored) - truth) for each in (found, unrefined)]
-        assert errors[0] < errors[1] * (1 if name == "rotation" else 0.5)
+        assert errors[0] < errors[1]
+
+    def test_links_of_chance_change_nothing(self, own, truth, rng):
+        unrelated = rng.normal(size=(ROWS, DIM)).astype(np.float32)
+        encoder = KnownEncoder(own, None, truth @ rotation_of(rng))
+        found, unrefined = (encoder.align("rotation", 0, candidates) for candidates in (unrelated, None))
+        assert "fitted again" not in found.details
+        assert np.array_equal(found.matrix, unrefined.matrix)
+
+
+def test_few_pairs_do_not_judge_maps_for_links(own, truth):
+    noisy = truth + 1.0 * np.random.default_rng(8).normal(size=truth.shape).astype(np.float32)
+    few, many = (align(own, noisy, pairs_of(truth, noisy, count), for_links=True) for count in (20, 120))
+    assert "closeness" in few.details
+    assert "margin of left-out pairs" in many.details
