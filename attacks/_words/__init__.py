@@ -1,1 +1,1 @@
-"""Compare word vectors by more than their direction."""
+"""Parts of the word attack: lengths and hubs, averages of own tables, weighed directions, and what names words."""

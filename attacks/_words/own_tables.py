@@ -1,4 +1,4 @@
-"""Average word tables that the attacker trains: the mean is nearer to the victim's vector than one training."""
+"""Average word tables that the attacker trains, to reduce the noise of single trainings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.attacks._words.lengths import log_lengths
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import Floats, PublishedWords
 from leakboard.models.search import normalised
 
@@ -31,7 +32,7 @@ class OwnTable:
     differences: NDArray[np.float64] | None = None
     """Covariance of a published vector around the mean of the other trainings, float64 (d, d); None: one training.
 
-    If the victim adds noise to its table, the published vectors have it, and so do the differences.
+    Noise of the release is in the differences. Noise of private training is not: own tables are trained without it.
     """
 
 
@@ -41,9 +42,14 @@ def averaged(trainings: Sequence[Training], *, aligned: bool) -> OwnTable:
     Args:
         trainings: tables of one recipe.
         aligned: whether to centre each table, and to rotate it to the first; else all tables share a space.
+
+    Raises:
+        NotApplicable: no word is in all tables.
     """
     shared = set.intersection(*(set(training.exact.words) for training in trainings))
     words = [word for word in trainings[0].exact.words if word in shared]
+    if not words:
+        raise NotApplicable("nearest_neighbour: the attacker's own tables share no word")
     lengths = np.mean([log_lengths(_rows(t.exact, words)) for t in trainings], 0)
     exact = [_rows(t.exact, words) for t in trainings]
     published = [_rows(t.published, words) for t in trainings]

@@ -29,8 +29,8 @@ def weighing(differences: NDArray[np.float64], ridge: float) -> Floats:
 def within_words(vectors: Floats, owners: Integers) -> NDArray[np.float64]:
     """Return the covariance of vectors around the mean of their word, float64 (d, d); arguments as of `word_means`."""
     means = word_means(vectors, owners)
-    apart = vectors - means[owners]
-    return (apart.T @ apart).astype(np.float64) / max(len(vectors) - len(means), 1)
+    apart = (vectors - means[owners]).astype(np.float64)
+    return apart.T @ apart / max(len(vectors) - len(means), 1)  # type: ignore[no-any-return]
 
 
 def word_means(vectors: Floats, owners: Integers) -> Floats:
