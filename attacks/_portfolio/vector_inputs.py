@@ -23,7 +23,7 @@ BLOCK = 4_096
 LEAST_VARIANCE = 1e-5
 """Whitening adds this share of the largest variance to the variances of all principal axes."""
 FARTHEST_QUANTILE = 4.0
-"""Vectors beyond all known ones get this quantile, in standard deviations."""
+"""Coordinates at or beyond the smallest and the largest known ones get this quantile, in standard deviations."""
 Inputs = Literal["raw", "standardised", "per vector", "centred", "above minimum", "shrunken", "quantile"]
 
 
@@ -79,7 +79,7 @@ class Quantiles:
 
     @classmethod
     def of(cls, vectors: Floats) -> "Quantiles":
-        """Rank vectors, float32 (n, d)."""
+        """Rank vectors, float32 (n, d): scikit-learn keeps at most 1,000 quantiles of 10,000 of them."""
         from sklearn.preprocessing import QuantileTransformer
 
         count = min(1000, len(vectors))
@@ -87,6 +87,7 @@ class Quantiles:
         return cls(transformer.fit(vectors.astype(np.float64)))
 
     def __call__(self, vectors: Floats) -> Floats:
+        """Return normal quantiles, float32 (n, d), within ±`FARTHEST_QUANTILE`."""
         ranks = self.transformer.transform(vectors.astype(np.float64))
         return np.clip(ranks, -FARTHEST_QUANTILE, FARTHEST_QUANTILE).astype(np.float32)
 

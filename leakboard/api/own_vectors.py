@@ -328,8 +328,8 @@ def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -
         with TemporaryDirectory(prefix="leakboard-") as temporary:
             report = compute(loaded, loaded.cells(), registry, Path(temporary), **options)
     knows_encoder = any({"encoder", ENCODED} & victim["precomputed"].keys() for victim in suite["victims"])
-    table = loaded.cells()[0].source.corpus.plugin
-    unguessed = not_attacked([*table.secrets, *table.entities], report.records)
+    dataset = loaded.cells()[0].source.corpus.plugin
+    unguessed = not_attacked([*dataset.secrets, *dataset.entities], report.records)
     notes = (*report.notes, *unguessed, *(not_tried(report.records) if knows_encoder else ()))
     releases = tuple(victim["name"] for victim in suite["victims"] if "name" in victim)
     day = date.today().isoformat()
@@ -337,12 +337,16 @@ def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -
 
 
 def not_attacked(secrets: Iterable[str], records: Iterable[Record]) -> list[str]:
-    """Return a line for each secret that no attack guessed; if no attack has a result, there is none."""
+    """Return a warning for each secret without a result.
+
+    If no attack has any result, return none: each of them has its own warning.
+    """
+    records = list(records)
+    others = ("failed", "skipped")
+    way_out = "" if any(record.status in others for record in records) else "; allowed: attacks: all"
     guessed = {secret for record in records if record.status == "ok" for secret in record.secrets}
     missed = [secret for secret in secrets if secret not in guessed] if guessed else []
-    return [
-        f"{secret} was not attacked: none of the chosen attacks guesses it; allowed: attacks: all" for secret in missed
-    ]
+    return [f"{secret} was not attacked: no attack that guesses it has a result{way_out}" for secret in missed]
 
 
 def _releases(vectors: Any) -> dict[str, Any]:

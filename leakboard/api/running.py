@@ -181,14 +181,18 @@ class _Bar:
         elif event != "reserved":
             from rich.markup import escape
 
-            shown = ": ".join(filter(None, (self.kinds[name].partition("(")[0], text)))
+            shown = ": ".join(filter(None, (self._kind(name), text)))
             self.bar.update(self.total, description=escape(shown))
 
     def end(self, name: str, seconds: float, failure: str) -> None:
         """Count a task, and keep why it failed."""
         self.bar.advance(self.total)
         if self.log and not failure:
-            line = f"{self.kinds[name].partition('(')[0]}: done in {seconds:.0f} s"
+            line = f"{self._kind(name)}: done in {seconds:.0f} s"
             self.log.print(line, markup=False, highlight=False, soft_wrap=True)
         if failure:
             self.notes.append(f"{name} failed: {failure}")
+
+    def _kind(self, name: str) -> str:
+        """Return the plugin of a task, without its options."""
+        return self.kinds[name].partition("(")[0]

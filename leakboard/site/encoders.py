@@ -65,11 +65,11 @@ class Comparison:
 
 def comparisons(boards: Sequence[Board]) -> list[Comparison]:
     """Return the encoders without a defence on each dataset, for each of its secrets; most encoders first."""
-    groups: dict[tuple[str, str], list[tuple[View, Row]]] = {}
+    groups: dict[tuple[str, str, str], list[tuple[View, Row]]] = {}
     for board, view in _scored(boards):
         for row in view.rows:
             if encoder := _encoder(row):
-                key = row["dataset_options"], "; ".join(sorted(row["secrets"].split("; ")))
+                key = row["dataset_options"], row["threat"], "; ".join(sorted(row["secrets"].split("; ")))
                 groups.setdefault(key, []).append((view, _linked(row, board, encoder)))
     made = []
     for members in groups.values():

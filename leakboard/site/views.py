@@ -1,4 +1,4 @@
-"""Compare the victims of a board: those on one dataset, each with its strongest attack on the same secrets."""
+"""Compare the victims of a board: on one dataset, each with the strongest attack of a threat on the same secrets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VERDICTS = ("violated", "unproven", "holds", "holds, not audited", "")
 
 @dataclass(frozen=True)
 class View:
-    """A table of comparable victims: of one dataset, attacked for the same secrets."""
+    """A table of comparable victims: one dataset, one threat, the same secrets, as many known pairs."""
 
     dataset: str
     threat: type[Threat[Any]]
@@ -104,7 +104,7 @@ def counted(secrets: str) -> str:
 def views(board: Board) -> list[View]:
     """Return the tables of a board; audits have a table if nothing else was attacked on a dataset.
 
-    Attackers of stores that know different numbers of pairs are in different tables.
+    Threats have tables of their own, and so have attackers of stores that know different numbers of pairs.
     """
     scored = [row for row in board.rows if row.get("empirical_privacy") is not None]
     groups: dict[tuple[str, str, str, int], list[Row]] = {}

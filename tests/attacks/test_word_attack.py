@@ -410,8 +410,9 @@ class TestContextual:
         weighed, _ = recovered(Contextual(tables()[0], noise), corpus, own_texts=30, weigh=True)
         assert weighed["recall@1"].low > plain["recall@1"].high + 0.3
 
-    def test_noise_alone_is_guessed_by_the_frequency_of_words(self, corpus):
-        metrics, _ = recovered(Contextual(np.zeros((300, SIZE)), 1.0), corpus, own_texts=30)
+    @pytest.mark.parametrize("weigh", [False, True])
+    def test_noise_alone_is_guessed_by_the_frequency_of_words(self, corpus, weigh):
+        metrics, _ = recovered(Contextual(np.zeros((300, SIZE)), 1.0), corpus, own_texts=30, weigh=weigh)
         share = 30 / sum(len(text.split()) for text in corpus.texts("train"))
         assert metrics["recall@1"].value * 300 <= stats.binom(300, share).ppf(0.9999)
 
