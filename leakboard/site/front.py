@@ -18,6 +18,8 @@ from leakboard.suite.labels import parse
 
 FIGURE_OF = ("ag(duplicates=keep)", "entities", "bert")
 """The dataset, the threat and the encoder of the figure."""
+NEARLY_ALL = 0.99
+"""Share of linked vectors that a card counts."""
 
 
 def figure(boards: Sequence[Board]) -> dict[str, Any] | None:
@@ -76,13 +78,18 @@ class Headline:
 def headline(board: Board) -> Headline:
     """Return the one number of a board.
 
-    Broken mechanisms; or the privacy that is kept at a small loss; or, for other threats than secrets of texts, the
-    score of the strongest attack.
+    Broken mechanisms; or stores whose vectors are linked; or the privacy that is kept at a small loss; or, for other
+    threats than secrets of texts, the score of the strongest attack.
     """
     made = views(board)
     if compared := matrix(made):
         broken = sum(bool(mechanism.violated) for mechanism in compared.published)
         return Headline(f"{broken} of {len(compared.published)}", "mechanisms of papers break their claim")
+    if made and made[0].threat.name == "linking":
+        linked = sum(row["attack_score"] >= NEARLY_ALL for row in made[0].rows)
+        known = f"{made[0].dataset}, {made[0].pairs or 0:,} known pairs"
+        text = f"stores with at least {100 * NEARLY_ALL:g} % of the vectors linked to their texts ({known})"
+        return Headline(f"{linked} of {len(made[0].rows)}", text)
     for view in made:
         if not view.threat.title and (choice := keeps_most(view)):
             kept = view.reference if choice.no_better and view.reference else choice.best

@@ -121,7 +121,9 @@ def views(board: Board) -> list[View]:
     ]
 
     def place(view: View) -> tuple[Any, ...]:
-        return natural(view.dataset), -len(view.rows), natural(view.secrets), view.threat.name, view.pairs or 0
+        gives_all = view.threat.name == "linking"  # a linked vector gives its whole text away
+        rest = -len(view.rows), natural(view.secrets), view.threat.name, view.pairs or 0
+        return natural(view.dataset), not gives_all, *rest
 
     return sorted(made, key=place)
 

@@ -165,7 +165,10 @@ class Threat(ABC, Generic[A]):
 
     @classmethod
     def sentence(cls, row: Mapping[str, Any]) -> str:
-        """Return the sentence about a leaderboard's row of the strongest attack: `found` or `nothing_found`."""
+        """Return the sentence about a leaderboard's row of the strongest attack: `found` or `nothing_found`.
+
+        An attack may gain by its ranks, though its guesses score no more than the best constant guess.
+        """
         what, score, constant_privacy = secrets_of(row), percent(row["attack_score"]), row.get("privacy_best_constant")
         if not is_number(constant_privacy):
             return f"{what}: the {row['attack_metric']} of the strongest attack is {score}"
@@ -176,6 +179,9 @@ class Threat(ABC, Generic[A]):
             return f"{cls.nothing_found.format(**words)}; {NO_PROOF}{few}"
         if not is_number(row.get("attack_advantage")):
             return f"{what}: {found}; whether this is chance is unknown"
+        if row["attack_score"] <= 1 - constant_privacy:
+            area = f" (area under the ROC curve {row['attack_auc']:.2f})" if is_number(row.get("attack_auc")) else ""
+            found = f"it tells them apart by rank{area}; its own guesses are no better than a constant guess"
         return f"{what}: an attacker gains {gain_in_words(row, cls.things)}; {found}"
 
     def why_not_applicable(self, attack: A, corpus: Corpus, published: Publications | None) -> str:

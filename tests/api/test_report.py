@@ -108,6 +108,15 @@ class TestSentences:
             "right in 56 %, 55 % without the vectors"
         )
 
+    def test_guesses_no_better_than_a_constant_are_not_shown_beside_it(self):
+        row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 0.54, "test_size": 1200}
+        row |= {"privacy_best_constant": 0.45, "attack_advantage": 0.25, "attack_advantage_low": 0.1}
+        row |= {"attack_advantage_high": 0.4, "attack_advantage_p": 0.001, "attack_auc": 0.71}
+        told = (
+            "it tells them apart by rank (area under the ROC curve 0.71); its own guesses are no better than a constant"
+        )
+        assert f"; {told} guess" in AttributesThreat.sentence(row)
+
     def test_a_board_older_than_the_advantage_claims_nothing(self):
         row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 0.56}
         sentence = AttributesThreat.sentence(row | {"privacy_best_constant": 0.45})

@@ -89,6 +89,15 @@ class TestFront:
         assert front.headline(made).number == "0.30"
         assert "c (words: which word is this vector, data)" in front.headline(made).text
 
+    def test_a_board_of_links_counts_stores_that_are_linked(self, board):
+        def store(name, score):
+            made = record(name, "linking", secrets=("text",), privacy=1 - score, score=score)
+            return dataclasses.replace(made, threat="linking", attack_metric="linked_at_1_percent_false_links")
+
+        made = front.headline(board("b", store("a", 1.0), store("b", 0.99), store("c", 0.98)))
+        assert made.number == "2 of 3"
+        assert made.text == "stores with at least 99 % of the vectors linked to their texts (data, 0 known pairs)"
+
 
 class TestEncoders:
     def test_encoders_are_compared_across_boards(self, boards):
