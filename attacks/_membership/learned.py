@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.attacks._membership.training_data import Array, ContextModel
+from leakboard.attacks._membership.training_data import Array, ContextModel, words_of_units
 from leakboard.data.tokens import words
 from leakboard.interfaces import PublishedWords, Texts
 from leakboard.models.search import normalised
@@ -46,8 +47,7 @@ class UnitPairs:
     @classmethod
     def of(cls, texts: list[str], units: Sequence[Texts], ridge: float) -> UnitPairs:
         """Find the pairs of units; the vocabulary has all words of the attacker's texts and of the units."""
-        unit_words = [words(text) for unit in units for text in unit]
-        owners = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
+        unit_words, owners = words_of_units(units)
         counts = Counter(word for text in texts for word in words(text))
         vocabulary = sorted({*counts, *(word for text in unit_words for word in text)})
         rarity = 1 / np.sqrt([1 + counts[word] for word in vocabulary])
@@ -77,10 +77,10 @@ class UnitPairs:
             for pairs in self.pairs
         ]
 
-    def owners(self, window: int) -> NDArray[np.int64]:
-        """Return the unit of each pair of a window, by its place in `WINDOWS`."""
-        starts = self.pairs[window].starts
-        return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    @cached_property
+    def owners(self) -> tuple[NDArray[np.int64], ...]:
+        """The unit of each pair, int64 (pairs,), for each of `WINDOWS`."""
+        return tuple(np.repeat(np.arange(pairs.units), np.diff(pairs.starts)) for pairs in self.pairs)
 
     def summed(self, differences: Sequence[Array], units: int) -> Array:
         """Return standardised features of units, float64 (units, 6 for each window).
@@ -91,7 +91,7 @@ class UnitPairs:
         """
         features = []
         for place, values in enumerate(differences):
-            owners, rarity = self.owners(place), self.rarity[self.pairs[place].centres]
+            owners, rarity = self.owners[place], self.rarity[self.pairs[place].centres]
             sizes = np.bincount(owners, minlength=units) + 1  # so that means of few pairs are near 0
             for value in values:
                 features += [np.bincount(owners, value, units) / sizes, np.bincount(owners, value * rarity, units)]
@@ -124,7 +124,7 @@ class LearnedScore:
         others = [model for model in range(len(self.shadows)) if model != leave_out]
         differences = []
         for place, of_table in enumerate(values):
-            without = ~self.included[others][:, self.unit_pairs.owners(place)]
+            without = ~self.included[others][:, self.unit_pairs.owners[place]]
             known = np.stack([self.shadows[model][place] for model in others])
             reference = (known * without[:, None]).sum(0) / np.maximum(without.sum(0), 1)
             differences.append(of_table - reference)

@@ -95,11 +95,15 @@ class ContextModel:
         return features
 
     def _pairs(self, units: Sequence[Texts]) -> tuple[Pairs, NDArray[np.int64]]:
-        texts = [words(text) for unit in units for text in unit]
-        owners = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
-        pairs = pairs_of(texts, owners, self.words, self.window)
+        pairs = pairs_of(*words_of_units(units), self.words, self.window)
         sizes = np.diff(pairs.starts)
         return pairs, np.concatenate([sizes, np.zeros(len(units) - len(sizes), np.int64)])
+
+
+def words_of_units(units: Sequence[Texts]) -> tuple[list[list[str]], NDArray[np.int64]]:
+    """Return the words of each text of all units, and the unit of each text, int64 (texts,)."""
+    texts = [words(text) for unit in units for text in unit]
+    return texts, np.repeat(np.arange(len(units)), [len(unit) for unit in units])
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class TestLearnedScore:
         assert found.vocabulary == ["a", "b", "c", "d", "e"]
         assert np.allclose(found.rarity, 1 / np.sqrt([3, 2, 1, 2, 1]))
         assert [len(pairs.centres) for pairs in found.pairs] == [6, 8, 8]
-        assert found.owners(0).tolist() == [0, 0, 1, 1, 1, 1]
+        assert found.owners[0].tolist() == [0, 0, 1, 1, 1, 1]
         values = [np.ones((3, len(pairs.centres))) for pairs in found.pairs]
         features = found.summed(values, 3)
         means = np.array([2 / 3, 4 / 5, 0])  # of pairs within a distance of 1, with one pair of value 0 besides
