@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from leakboard.attacks._portfolio.members import Family, Member, Scores, log_loss
 from leakboard.attacks._portfolio.trainer import Trainer
-from leakboard.attacks._portfolio.vector_inputs import Quantiles, Rotated, Scaling, Whitened
+from leakboard.attacks._portfolio.vector_inputs import AnyScaling, Rotated, Whitened
 from leakboard.interfaces import Floats, Integers
 
 Array = NDArray[np.float64]
@@ -109,7 +109,7 @@ class Ensemble:
         return {name: pool([member[name] for member in scores]) for name, pool in self.pools.items()}
 
 
-def train_ensemble(trainer: Trainer, scalings: Sequence[Scaling | Quantiles]) -> Ensemble:
+def train_ensemble(trainer: Trainer, scalings: Sequence[AnyScaling]) -> Ensemble:
     """Let the members learn from growing parts of train, and pool those with enough weight.
 
     After each part the members are pooled, and `_learners` chooses those that learn from the next part. A member that
@@ -175,7 +175,7 @@ def parts(texts: int) -> list[int]:
     return sizes
 
 
-def _first_members(trainer: Trainer, scalings: Sequence[Scaling | Quantiles], size: int) -> list[Member]:
+def _first_members(trainer: Trainer, scalings: Sequence[AnyScaling], size: int) -> list[Member]:
     """Train the cheap families on all inputs, and the others on the best inputs.
 
     One network is trained on the best inputs, another on these inputs whitened; further inputs follow only if the first

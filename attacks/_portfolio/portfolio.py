@@ -15,7 +15,15 @@ from leakboard.attacks._portfolio.ensemble import Ensemble, train_ensemble
 from leakboard.attacks._portfolio.members import Family, Member, Release, Scores, Task
 from leakboard.attacks._portfolio.portfolio_options import PAPERS, PortfolioAttack
 from leakboard.attacks._portfolio.trainer import Trainer
-from leakboard.attacks._portfolio.vector_inputs import Inputs, Quantiles, Scaling, blocks, plain_scalings, shrinkage
+from leakboard.attacks._portfolio.vector_inputs import (
+    AnyScaling,
+    Inputs,
+    Quantiles,
+    Scaling,
+    blocks,
+    plain_scalings,
+    shrinkage,
+)
 from leakboard.claims import ReleaseClaim
 from leakboard.interfaces import Floats, Integers
 from leakboard.logs import log_progress
@@ -178,7 +186,7 @@ def _published(view: SecretsView, first: KnownTexts, queries: int, observations:
     return KnownTexts.joined(parts)
 
 
-def _scalings(options: PortfolioAttack, view: SecretsView, trainer: Trainer, trim: float) -> list[Scaling | Quantiles]:
+def _scalings(options: PortfolioAttack, view: SecretsView, trainer: Trainer, trim: float) -> list[AnyScaling]:
     """Return the scalings to train on; if the victim claims privacy, the ensemble tries to remove noise.
 
     If signal and noise cannot be separated, as in constant vectors, the trainer notes why shrinkage is left out.

@@ -92,6 +92,9 @@ class Quantiles:
         return np.clip(ranks, -FARTHEST_QUANTILE, FARTHEST_QUANTILE).astype(np.float32)
 
 
+AnyScaling = Scaling | Quantiles
+
+
 @dataclass(frozen=True)
 class Rotated:
     """Scaled vectors along their principal axes, so that trees, which split single coordinates, split these directions.
@@ -101,12 +104,12 @@ class Rotated:
     Removing it would change published numbers.
     """
 
-    scaling: Scaling | Quantiles
+    scaling: AnyScaling
     axes: Floats
     """float32 (d, d): each column is an axis."""
 
     @classmethod
-    def of(cls, scaling: Scaling | Quantiles, vectors: Floats) -> "Rotated":
+    def of(cls, scaling: AnyScaling, vectors: Floats) -> "Rotated":
         """Compute the axes of vectors, float32 (n, d), after scaling."""
         return cls(scaling, np.linalg.eigh(_moments(scaling, vectors)[1])[1].astype(np.float32))
 
@@ -128,14 +131,14 @@ class Whitened:
     symmetric, so that signs of axes do not matter, which differ between machines.
     """
 
-    scaling: Scaling | Quantiles
+    scaling: AnyScaling
     centre: NDArray[np.float64]
     """Mean of the scaled vectors, (d,)."""
     matrix: NDArray[np.float64]
     """(d, d)."""
 
     @classmethod
-    def of(cls, scaling: Scaling | Quantiles, vectors: Floats) -> "Whitened":
+    def of(cls, scaling: AnyScaling, vectors: Floats) -> "Whitened":
         """Whiten vectors, float32 (n, d), after scaling.
 
         Raises:
@@ -160,10 +163,10 @@ class Whitened:
         return scaled
 
 
-AnyInputs = Scaling | Quantiles | Rotated | Whitened
+AnyInputs = AnyScaling | Rotated | Whitened
 
 
-def _moments(scaling: Scaling | Quantiles, vectors: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _moments(scaling: AnyScaling, vectors: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the mean of scaled vectors, float64 (d,), and the centred vectors' products, (d, d), block by block."""
     rows = list(blocks(len(vectors)))
     mean = np.asarray(sum(scaling(vectors[block]).sum(0, dtype=np.float64) for block in rows) / len(vectors))
