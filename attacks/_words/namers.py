@@ -167,8 +167,8 @@ class NamerOfTables:
         queries, index = normalised(rotated), normalised(index)
         if weights.lengths is None or angles is None:
             return queries, index
-        lengths = with_lengths(index, self.own.log_lengths, weights.lengths)
-        return with_lengths(queries, angles, weights.lengths), lengths
+        own_angles = self.own.log_lengths
+        return with_lengths(queries, angles, weights.lengths), with_lengths(index, own_angles, weights.lengths)
 
     def _nearest(self, queries: Floats, index: Floats) -> Neighbours:
         return nearest(queries, index, self.options.candidates, self.options.exact_limit)

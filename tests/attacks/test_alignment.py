@@ -209,7 +209,7 @@ def test_results_repeat_and_inputs_stay(own, truth, rng):
 
 
 class TestPairMargin:
-    """A margin says whether mapped vectors are told from those of other texts."""
+    """A margin is high if a mapped vector is nearer to its own text than to all others."""
 
     def test_hand_worked(self):
         own = np.array([[1, 0], [-1, 0], [0, 1], [0, -1]], np.float32)  # their mean is 0
