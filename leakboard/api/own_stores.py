@@ -1,11 +1,11 @@
-"""State what the thief of a user's vector store knows of its encoder, and what could not be tried.
+"""State what the thief of a user's vector store knows of its encoder.
 
 A thief encodes texts by a victim of LeakBoard, or has what another encoder gives for the same rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leakboard.errors import RequestError, plain
@@ -14,14 +14,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from leakboard.pipeline.records import Record
-
 Encoder = str | Mapping[str, Any] | Callable[[list[str]], Any]
 """A victim's name, a name with options, or a function that returns numbers (n, e) for n texts."""
 ENCODER = "encoder(texts)"
 """Name of a function's answer in messages."""
-ATTACKS = ("linking", "presence")
-"""Attacks that an encoder adds."""
 
 
 def check_encoder(encoder: Any, has_texts: bool, has_secrets: bool) -> None:
@@ -52,14 +48,3 @@ def encode(encoder: Callable[[list[str]], Any], texts: Sequence[str]) -> NDArray
     from leakboard.api.inputs import matrix
 
     return matrix(ENCODER, encoder(list(texts)), len(texts))
-
-
-def not_tried(records: Iterable[Record]) -> list[str]:
-    """Return a line for each attack on stores that does not apply, with the reason.
-
-    If no attack applies, there is none: the report has the reasons of all.
-    """
-    records = list(records)
-    skipped = [r for r in records if r.status == "skipped"] if any(r.status == "ok" for r in records) else []
-    lines = {record.attack.partition("(")[0]: record.reason for record in reversed(skipped)}
-    return [f"{name} was not tried: {lines[name]}" for name in ATTACKS if name in lines]

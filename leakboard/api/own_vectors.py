@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import date
 from io import BytesIO, StringIO
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from leakboard.api.report import Report
     from leakboard.data.readers.vector_databases import Source
     from leakboard.metrics.row_guesses import RowGuesses
-    from leakboard.pipeline.records import Record
     from leakboard.suite.suite_file import Device
 
 TEST_SHARE = 0.2
@@ -310,7 +309,7 @@ def _reserved(folder: Path, vectors: Sequence[str] = ()) -> Iterator[None]:
 def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -> Report:
     """Run a suite in a folder that keeps it as ``suite.yaml``, or without one in a temporary folder."""
     from leakboard.api.estimate import estimate
-    from leakboard.api.own_stores import not_tried
+    from leakboard.api.untried import not_attacked, not_tried
     from leakboard.store import write_file
     from leakboard.suite.instances import as_entries
     from leakboard.suite.registry import Registry
@@ -334,19 +333,6 @@ def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -
     releases = tuple(victim["name"] for victim in suite["victims"] if "name" in victim)
     day = date.today().isoformat()
     return dataclasses.replace(report, name="own vectors", notes=notes, day=day, releases=releases)
-
-
-def not_attacked(secrets: Iterable[str], records: Iterable[Record]) -> list[str]:
-    """Return a warning for each secret without a result.
-
-    If no attack has any result, return none: each of them has its own warning.
-    """
-    records = list(records)
-    others = ("failed", "skipped")
-    way_out = "" if any(record.status in others for record in records) else "; allowed: attacks: all"
-    guessed = {secret for record in records if record.status == "ok" for secret in record.secrets}
-    missed = [secret for secret in secrets if secret not in guessed] if guessed else []
-    return [f"{secret} was not attacked: no attack that guesses it has a result{way_out}" for secret in missed]
 
 
 def _releases(vectors: Any) -> dict[str, Any]:

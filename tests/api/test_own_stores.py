@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import leakboard
-from leakboard.api.own_stores import not_tried
+from leakboard.api.untried import not_tried
 from leakboard.cli import commands
 from leakboard.cli.evaluate import _located
 from leakboard.data.readers.tabular import expand
