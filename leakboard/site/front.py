@@ -85,7 +85,7 @@ def headline(board: Board) -> Headline:
     if compared := matrix(made):
         broken = sum(bool(mechanism.violated) for mechanism in compared.published)
         return Headline(f"{broken} of {len(compared.published)}", "mechanisms of papers break their claim")
-    if made and made[0].threat.name == "linking":
+    if made and made[0].links:
         linked = sum(row["attack_score"] >= NEARLY_ALL for row in made[0].rows)
         known = f"{made[0].dataset}, {made[0].pairs or 0:,} known pairs"
         text = f"stores with at least {100 * NEARLY_ALL:g} % of the vectors linked to their texts ({known})"

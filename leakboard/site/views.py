@@ -54,6 +54,11 @@ class View:
         return self.threat.title.rstrip("?") or counted(self.secrets)
 
     @property
+    def links(self) -> bool:
+        """Whether vectors are linked to texts: who links a vector has its whole text."""
+        return self.threat.name == "linking"
+
+    @property
     def metrics(self) -> list[str]:
         """Return the scores of the strongest attacks, as in ``F1``."""
         return sorted({metric_title(row["attack_metric"], [row["threat"]]) for row in self.rows})
@@ -121,9 +126,8 @@ def views(board: Board) -> list[View]:
     ]
 
     def place(view: View) -> tuple[Any, ...]:
-        gives_all = view.threat.name == "linking"  # a linked vector gives its whole text away
         rest = -len(view.rows), natural(view.secrets), view.threat.name, view.pairs or 0
-        return natural(view.dataset), not gives_all, *rest
+        return natural(view.dataset), not view.links, *rest
 
     return sorted(made, key=place)
 
