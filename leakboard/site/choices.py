@@ -24,13 +24,14 @@ class Choice:
 def keeps_most(view: View, loss: float | None = None) -> Choice | None:
     """Return the victim that keeps most privacy and loses at most ``loss`` points of utility.
 
-    None if a table has no such victim, or only one victim to choose from.
+    None if a table has no such victim, or only one victim to choose from. None if vectors of words are attacked: task
+    accuracy is of texts.
 
     Args:
         view: the table.
         loss: points of utility, 1 for 0.01; None: what the utility allows.
     """
-    if view.reference is None or not view.is_scored or len(view.rows) < 2:
+    if view.reference is None or not view.is_scored or view.threat.needs == "words" or len(view.rows) < 2:
         return None
     used, allowed_loss = view.utility.column, view.utility.loss if loss is None else loss
     least = view.reference[used] - allowed_loss / 100 - 1e-9
