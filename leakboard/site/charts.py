@@ -14,7 +14,7 @@ from leakboard.metrics.audits import DELTA, DISTANCE, FALSE_POSITIVES, TRADE_OFF
 from leakboard.pipeline.records import Record
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board
-from leakboard.site.ranks import is_useless, useful
+from leakboard.site.ranks import USELESS, is_useless, useful
 from leakboard.site.utility import TASK, Utility
 from leakboard.site.views import View
 from leakboard.suite.labels import number, without
@@ -39,6 +39,7 @@ CURVES = (
 
 Lyu et al. (2020), figure 3, tables 2 and 3; Vu et al. (2019), figure 3.
 """
+WEAKER_ATTACKS = "met weaker attacks only"
 NAMED = {"textposition": "top center", "textfont": {"size": 12}}
 """How points have their names."""
 
@@ -46,8 +47,8 @@ NAMED = {"textposition": "top center", "textfont": {"size": 12}}
 def scatter(view: View) -> Figure | None:
     """Return privacy against utility of a board's table, with named points; None if fewer than two victims have both.
 
-    Victims that are useless for the task are grey, and on no Pareto front. The page's script places the names; the
-    first points of the figure keep theirs.
+    Victims that are useless for the task are grey, and victims that met weaker attacks only are hollow. Neither are on
+    the Pareto front. The page's script places the names; the first points of the figure keep theirs.
     """
     import pandas as pd
 
@@ -58,14 +59,19 @@ def scatter(view: View) -> Figure | None:
     choice = keeps_most(view)
     named_first = [row for row in (choice.best if choice else None, view.reference, *view.front) if row]
     order = {row["slug"]: i for i, row in enumerate(reversed(named_first))}
-    useful_rows = sorted(useful(view.drawn), key=lambda row: -order.get(row["slug"], -1))
-    rows = [{name: row.get(name) for name in names} | {"link": row["slug"]} for row in useful_rows]
+    comparable = sorted(view.comparable, key=lambda row: -order.get(row["slug"], -1))
+    rows = [{name: row.get(name) for name in names} | {"link": row["slug"]} for row in comparable]
     figure = privacy_utility(pd.DataFrame(rows, columns=[*names, "link"]).astype(object), view.utility.column)
     for trace in figure.select_traces({"mode": "markers"}):
         trace.update(mode="markers+text", text=[_name(str(row["victim"])) for row in rows], **NAMED)
-    for trace in figure.select_traces({"mode": "lines"}):  # victims that met weaker attacks only are on no front
-        trace.update(x=[row[axes[0]] for row in view.front], y=[row[axes[1]] for row in view.front])
-    _grey(figure, [row for row in view.drawn if is_useless(row)], view.utility)
+    slugs = {row["slug"] for row in comparable}
+    hollow = {"symbol": "circle-open", "size": 10, "color": COLOURS[0], "line": {"width": 2}}
+    _apart(figure, [row for row in useful(view.drawn) if row["slug"] not in slugs], axes, WEAKER_ATTACKS, hollow)
+    grey = {"color": "#808080", "symbol": "x-thin", "size": 9, "line": {"width": 2, "color": "#808080"}}
+    useless = [row for row in view.drawn if is_useless(row)]
+    _apart(figure, useless, axes, USELESS, grey)
+    if view.utility is TASK and len(constants := {row["task_majority"] for row in useless}) == 1:
+        figure.add_vline(x=constants.pop(), line_dash="dot", line_color="#808080", annotation_text="constant guess")
     if view.reference and view.undefended:
         _ring(figure, view.reference, view.utility, "no defence", 22, COLOURS[4])
     if choice and not choice.no_better:
@@ -83,24 +89,22 @@ def _name(victim: str) -> str:
     return escape(victim)
 
 
-def _grey(figure: Any, rows: Sequence[Row], utility: Utility) -> None:
-    """Draw victims that are useless for the task, and the accuracy of a constant guess if it is the same for all."""
+def _apart(figure: Any, rows: Sequence[Row], axes: tuple[str, str], name: str, marker: dict[str, Any]) -> None:
+    """Draw victims that are never chosen, with the reason."""
     if not rows:
         return
     figure.add_scatter(
-        x=[row[utility.column] for row in rows],
-        y=[row["empirical_privacy"] for row in rows],
-        name="useless for the task",
+        x=[row[axes[0]] for row in rows],
+        y=[row[axes[1]] for row in rows],
+        name=name,
         mode="markers+text",
         text=[_name(row["victim"]) for row in rows],
-        hovertext=[f"<b>{escape(row['victim'])}</b><br>useless for the task" for row in rows],
+        hovertext=[f"<b>{escape(row['victim'])}</b><br>{name}" for row in rows],
         customdata=[row["slug"] for row in rows],
         hovertemplate=HOVER,
-        marker={"color": "#808080", "symbol": "x-thin", "size": 9, "line": {"width": 2, "color": "#808080"}},
+        marker=marker,
         **NAMED,
     )
-    if utility is TASK and len(constants := {row["task_majority"] for row in rows}) == 1:
-        figure.add_vline(x=constants.pop(), line_dash="dot", line_color="#808080", annotation_text="constant guess")
 
 
 def _ring(figure: Any, row: Row, utility: Utility, name: str, size: int, colour: str) -> None:

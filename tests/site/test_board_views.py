@@ -184,6 +184,10 @@ class TestChoice:
     def test_of_one_victim_nothing_is_chosen(self, view):
         assert keeps_most(view(record("a"))) is None
 
+    def test_no_vectors_of_words_are_chosen_by_the_accuracy_of_a_task(self, view):
+        fields = {"threat": "words", "secrets": ("words",), "attack_metric": "recall@5"}
+        assert keeps_most(view(record("a", privacy=0.9, **fields), record("c", privacy=0.7, **fields))) is None
+
     def test_the_loss_is_measured_from_the_defended_encoder(self, view):
         plain, best = record("net(size=2)", accuracy=0.8, privacy=0.1), record("other", accuracy=0.9, privacy=0.1)
         defended = view(plain, best, record("defence(encoder=net(size=2))", accuracy=0.79, privacy=0.3))
@@ -223,8 +227,11 @@ class TestChoice:
         assert keeps_most(made).best["victim"] == "defence"
         assert made.rows[0]["victim"] == "lucky"
         assert (made.left_out, [row["victim"] for row in made.front]) == (1, ["defence", "net"])
-        (front,) = [line for line in scatter(made)["data"] if line["name"].startswith("Pareto front")]
+        lines = {line["name"]: line for line in scatter(made)["data"]}
+        (front,) = [line for name, line in lines.items() if name.startswith("Pareto front")]
         assert front["y"] == pytest.approx([0.2, 0.1])
+        assert lines["met weaker attacks only"]["text"] == ["lucky"]
+        assert "lucky" not in lines["a victim, with 95 % intervals"]["text"]
 
     @pytest.mark.parametrize(("privacy", "expected"), [(0.3, False), (0.12, True)])
     def test_a_defence_within_the_interval_of_no_defence_is_no_better(self, view, privacy, expected):
