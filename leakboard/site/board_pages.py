@@ -14,6 +14,7 @@ from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import summarise
 from leakboard.board.table_layouts import TABLES
 from leakboard.site import charts
+from leakboard.site.across import chosen_elsewhere, worst_verdicts
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board, slug
 from leakboard.site.matrix import matrix
@@ -39,15 +40,21 @@ SITE: Links = {"victim": "{}.html", "attack": "../../attacks/{}.html"}
 ALONE: Links = {"victim": "#{}", "attack": ""}
 
 
-def board_page(board: Board, links: Links = SITE) -> dict[str, Any]:
-    """Return what the template ``board`` shows."""
+def board_page(board: Board, links: Links = SITE, boards: Sequence[Board] = ()) -> dict[str, Any]:
+    """Return what the template ``board`` shows.
+
+    Args:
+        board: the leaderboard.
+        links: formats of links.
+        boards: all boards of the site.
+    """
     panels, pictures = charts.plug_in_losses(board), charts.projections(board)
     return {
         "title": board.question,
         "board": board,
         "facts": facts(board),
         "matrix": matrix(views(board)),
-        "sections": _sections(board, links),
+        "sections": _sections(board, links, boards),
         "panels": panels,
         "panel_key": charts.key(panels),
         "projections": pictures,
@@ -97,10 +104,11 @@ def _dated(commit: str) -> str:
     return f" ({shown})" if shown else ""
 
 
-def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
-    sections, anchored = [], set()
+def _sections(board: Board, links: Links, boards: Sequence[Board]) -> list[dict[str, Any]]:
+    sections, anchored, verdicts = [], set(), worst_verdicts(boards)
     for number, view in enumerate(views(board), start=1):
         rows, candidates = [], {row["slug"] for row in view.comparable}
+        unclaimed = "no claim" if any(row["verdict"] for row in view.rows) else ""
         for row in view.rows:
             anchor = f"victim-{row['slug']}"
             rows.append(
@@ -109,6 +117,7 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
                     "needs": needs(row, attack_seconds(board, row)),
                     "attack_small": "; ".join(filter(None, (f"of {row['attacks']} tried", row["repeated"]))),
                     "paper": source.paper if (source := source_of("victim", row["victim_options"])) else None,
+                    "verdict_small": _judged_elsewhere(row, verdicts) if row["verdict"] else unclaimed,
                     "row_class": "useless" if is_useless(row) else "",
                     "row_id": anchor if anchor not in anchored else f"{anchor}-{number}",
                     "victim_href": links["victim"].format(row["slug"]),
@@ -128,11 +137,18 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
                 "columns": [column for column in shown if column not in same],
                 "same": [(column, text) for column in same if (text := cell(column, rows[0]).text)],
                 "choice": keeps_most(view),
+                "elsewhere": chosen_elsewhere(view, boards),
                 "scatter": charts.scatter(view) if view.is_scored else None,
                 "curves": charts.curves(view) if view.is_scored else [],
             }
         )
     return sections
+
+
+def _judged_elsewhere(row: Row, verdicts: Mapping[str, tuple[str, str]]) -> str:
+    """Return the worst verdict on a claim and its board; empty if it is the verdict of this row."""
+    worst, board = verdicts.get(row["victim_options"], (row["verdict"], ""))
+    return "" if worst == row["verdict"] else f"{worst} on {board}"
 
 
 def _numbers(row: Row, utility: Utility, is_candidate: bool) -> dict[str, Any]:

@@ -123,7 +123,7 @@ def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, s
         home, root = f"boards/{board.name}", "../../"
         cited = sorted({papers.paper_of(row) for row in board.comparison} - {""})
         files = [(name, papers.file_of(name)) for name in cited]
-        yield f"{home}/index.html", _page("board", root, **board_page(board), papers=files, **more)
+        yield f"{home}/index.html", _page("board", root, **board_page(board, boards=boards), papers=files, **more)
         for victim in victims(board):
             elsewhere = [name for name in known if name != board.name and victim["options"] in known[name]]
             content = {"board": board, "victim": victim, "elsewhere": elsewhere, **more}

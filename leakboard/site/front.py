@@ -6,49 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leakboard.board.schema import Row
 from leakboard.site import charts
+from leakboard.site.across import joined
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board
 from leakboard.site.matrix import matrix
-from leakboard.site.ranks import ranked
 from leakboard.site.rendering import decimals
-from leakboard.site.views import View, reference_of, views
-from leakboard.suite.labels import parse
+from leakboard.site.views import View, views
 
 FIGURE_OF = ("ag(duplicates=keep)", "entities", "bert")
 """The dataset, the threat and the encoder of the figure."""
+CLAIMS = {"violated": " An audit refutes its claim.", "unproven": " Its claim is not proved."}
+"""What is said of a privacy claim, by its verdict."""
 NEARLY_ALL = 0.99
 """Share of linked vectors that a card counts."""
 
 
 def figure(boards: Sequence[Board]) -> dict[str, Any] | None:
-    """Return the figure of the front page and its message; None if no board has its dataset.
-
-    It has the encoder without a defence and the defences that are built on it, of all boards. Left out are victims with
-    an option that several attacks did not meet (``mu``).
-    """
-    dataset, threat, encoder = FIGURE_OF
-    rows: dict[str, Row] = {}
-    found: list[View] = []
-    for board in boards:
-        for view in views(board):
-            if view.threat.name == threat and view.rows[0]["dataset_options"] == dataset:
-                found.append(view)
-                for row in view.rows:
-                    if _is_shown(row["victim_options"], encoder):
-                        link = {"slug": f"boards/{board.name}/{row['slug']}.html"}
-                        rows.setdefault(row["victim_options"], {**row, **link})
-    if len(rows) < 2:
-        return None
-    shown = ranked(list(rows.values()))
-    view = View(found[0].dataset, found[0].threat, found[0].secrets, shown, *reference_of(shown))
-    return {"scatter": charts.scatter(view), "message": _message(view), "view": view}
-
-
-def _is_shown(label: str, encoder: str) -> bool:
-    plugin, options = parse(label)
-    return "mu" not in options and encoder in (plugin, parse(options.get("encoder", ""))[0])
+    """Return the figure of the front page and its message; None if no board has its dataset."""
+    view = joined(boards, *FIGURE_OF)
+    return {"scatter": charts.scatter(view), "message": _message(view), "view": view} if view else None
 
 
 def _message(view: View) -> str:
@@ -62,9 +39,7 @@ def _message(view: View) -> str:
     if choice.no_better:
         return f"{start} {limit} no defence keeps measurably more."
     kept = ", ".join(filter(None, (decimals(best["empirical_privacy"], 2), best.get("repeated"))))
-    claims = {"violated": " An audit refutes its claim.", "unproven": " Its claim is not proved."}
-    claim = claims.get(best["verdict"], "")
-    return f"{start} {limit} {best['victim']} keeps most: {kept}.{claim}"
+    return f"{start} {limit} {best['victim']} keeps most: {kept}.{CLAIMS.get(best['verdict'], '')}"
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,8 @@ def _name(row: Row, key: str) -> Cell:
 
 def _verdict(row: Row, key: str) -> Cell:
     verdict = row.get(key) or ""
-    return Cell(verdict, verdict, chip="unaudited" if verdict == "holds, not audited" else verdict)
+    chip = "unaudited" if verdict == "holds, not audited" else verdict
+    return Cell(verdict, verdict, row.get(f"{key}_small", ""), chip)
 
 
 def _gap(row: Row, key: str) -> Cell:

@@ -229,7 +229,7 @@ def seconds(board: Board, dataset: str, victim: str) -> float | None:
     return sum(sum(stages.values()) for stages in taken.values()) / len(taken) if taken else None
 
 
-def _encoder(row: Row) -> str:
+def encoder_of(row: Row) -> str:
     """Return the encoder of an undefended victim: its option ``encoder`` if it has no defence, else its label."""
     options = parse(row["victim_options"])[1]
     return options.get("encoder", "") if _has_no_defence(options) else str(row["victim_options"])
@@ -244,7 +244,7 @@ def reference_of(rows: Sequence[Row], utility: Utility = TASK) -> tuple[Row | No
     known = [row for row in useful(rows) if finite(row[utility.column])]
     options = [parse(row["victim_options"])[1] for row in rows]
     encoders = [given.get("encoder") for given in options if not _has_no_defence(given)]
-    defended = [(encoders.count(_encoder(row)), row) for row in known]
+    defended = [(encoders.count(encoder_of(row)), row) for row in known]
     count, encoder = max(defended, key=lambda pair: pair[0], default=(0, None))
     if count:
         return encoder, True

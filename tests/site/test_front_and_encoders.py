@@ -99,6 +99,42 @@ class TestFront:
         assert made.text == "stores with at least 99 % of the vectors linked to their texts (data, 0 known pairs)"
 
 
+class TestOtherBoards:
+    """What a board's page says of other boards with the same texts and encoder."""
+
+    @pytest.fixture
+    def sections(self, boards):
+        """Return a function that gives the only section of a board's page."""
+
+        def section(i, audited=None):
+            made = [boards[0] if audited is None else audited, boards[1]]
+            (one,) = board_page(made[i], boards=made)["sections"]
+            return one
+
+        return section
+
+    def test_a_defence_that_keeps_more_is_named_where_it_is_missing(self, sections):
+        assert sections(0)["elsewhere"] is None
+        other = sections(1)["elsewhere"]
+        assert (other["board"], other["victim_options"]) == ("one", f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)")
+        assert other["slug"].startswith("boards/one/dpnr-")
+
+    def test_a_page_alone_compares_with_no_board(self, boards):
+        (section,) = board_page(boards[1])["sections"]
+        assert section["elsewhere"] is None
+
+    def test_a_claim_has_the_worst_verdict_of_all_boards(self, board):
+        victim = f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)"
+        held, unproven = (
+            board(name, on_ag(LAST_LAYER), dataclasses.replace(on_ag(victim), claim={**CLAIM, "proved": proved}))
+            for name, proved in (("one", 5.0), ("two", 9.0))
+        )
+        for here, expected in ((held, ("holds, not audited", "unproven on two")), (unproven, ("unproven", ""))):
+            (section,) = board_page(here, boards=[held, unproven])["sections"]
+            shown = {row["victim_options"]: (row["verdict"], row["verdict_small"]) for row in section["rows"]}
+            assert shown == {victim: expected, LAST_LAYER: ("", "no claim")}
+
+
 class TestEncoders:
     def test_encoders_are_compared_across_boards(self, boards):
         (one,) = comparisons(boards)
