@@ -70,16 +70,16 @@ def headline(board: Board) -> Headline:
             kept = view.reference if choice.no_better and view.reference else choice.best
             most = "" if view.constant is None else f" of at most {decimals(view.constant, 2)}"
             loss = f"at a loss of at most {view.utility.loss:g} points of {view.utility.name}"
-            text = f"privacy{most}: {kept['victim']}, {loss}"
+            text = f"privacy kept{most}: {kept['victim']}, {loss}"
             if choice.no_better:
-                text = f"privacy{most}: {kept['victim']}; no defence here keeps more {loss}"
+                text = f"privacy kept{most}: {kept['victim']}; no defence here keeps more {loss}"
             text = f"{text} ({view.dataset})"
             return Headline(decimals(kept["empirical_privacy"], 2), text)
     scored = [(row, view) for view in made if view.is_scored for row in view.rows]
     if not scored:
         return Headline(str(len({row["victim"] for row in board.rows})), "victims")
     row, view = max(scored, key=lambda pair: pair[0]["attack_score"])
-    text = f"{view.metrics[0]} of the strongest attack: {row['victim']} ({view.short_title}, {view.dataset})"
+    text = f"given away ({view.metrics[0]} of the strongest attack): {row['victim']}, {view.short_title} ({view.dataset})"
     return Headline(decimals(row["attack_score"], 2), text)
 
 

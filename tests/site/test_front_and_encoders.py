@@ -87,7 +87,8 @@ class TestFront:
         fields = {"threat": "words", "attack_metric": "recall@5", "secrets": ("words",)}
         made = board("b", record("a", privacy=0.9, **fields), record("c", privacy=0.7, **fields))
         assert front.headline(made).number == "0.30"
-        assert "c (words: which word is this vector, data)" in front.headline(made).text
+        assert front.headline(made).text.startswith("given away (")
+        assert "c, words: which word is this vector (data)" in front.headline(made).text
 
     def test_a_board_of_links_counts_stores_that_are_linked(self, board):
         def store(name, score):
@@ -154,8 +155,8 @@ class TestEncoders:
     def test_the_answer_counts_how_often_each_leaks_least(self, boards, board):
         (decided,) = comparisons(boards)
         (tied,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
-        assert answer([decided]) == "Of 1 comparison, these leak least, alone or tied: LSTM in 1."
-        told = "Of 2 comparisons, these leak least, alone or tied: LSTM in 1; in 1 no difference is seen."
+        assert answer([decided]) == "Of 1 comparison, each of these leaks least, alone or tied with others: LSTM in 1."
+        told = "Of 2 comparisons, each of these leaks least, alone or tied with others: LSTM in 1; in 1 no difference is seen."
         assert answer([decided, tied]) == told
         assert answer([tied]) == ""
 
