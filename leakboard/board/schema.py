@@ -220,6 +220,7 @@ COLUMNS: tuple[Column, ...] = (
         "The metric of `attack_score`: `accuracy`, `f1`, `recall@5`, `token_f1`, `auc`; for an audit `epsilon`.",
         (*_SCORES, *_ATTACK_PAGES),
         title="score is",
+        kind="metric",
     ),
     Column(
         "attack_score",

@@ -91,7 +91,13 @@ TABLES: Mapping[str, Table] = {
     ),
     "README": Table("The victims of a board.", of="page: victims", without=("provenance", "seconds", "needs")),
     "page: claims": Table("The three epsilons of a victim.", groups=("Three epsilons",)),
-    "page: attacks": Table("Every attack on a victim.", ("attack", "secrets"), ("seeds", "status")),
+    "page: attacks": Table(
+        "Every attack on a victim.",
+        ("attack", "secrets"),
+        ("seeds", "status"),
+        in_sight=("attack", "secrets", "attack_metric", "attack_score", "empirical_privacy", "needs"),
+        on_wide=("attack_advantage", "privacy_best_constant"),
+    ),
     "page: encoders": Table(
         "An encoder without a defence, or a defence of it, on a board.",
         ("victim", "encoder", "empirical_privacy", "attack_advantage", "task_accuracy", "attack", "board"),
@@ -100,6 +106,7 @@ TABLES: Mapping[str, Table] = {
         "An attack on every victim.",
         ("victim", "empirical_privacy", "attack_score", "attack_metric", "secrets", "dataset", "board"),
         ("status",),
+        in_sight=("victim", "empirical_privacy", "attack_score", "attack_metric", "secrets", "dataset", "board"),
     ),
     "page: secrets": Table("Every secret of a victim, by each attack.", ("secret", "attack")),
     "page: measures": Table("Other measures of a victim.", last=("attack",)),

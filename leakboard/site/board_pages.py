@@ -214,6 +214,7 @@ def _part(board: Board, dataset: str, victim: str, links: Links) -> dict[str, An
         "sentences": summarise([row for row in [*attacks, *board.secrets] if _is_of(row, dataset, victim)]),
         "attacks": [linked(row, links) | {"needs": needs(row, attack_seconds(board, row))} for row in attacks],
         "threats": threats_of(attacks),
+        "layout": TABLES["page: attacks"],
         "trade_off": charts.trade_off(audits, claimed),
         "secrets": secret_rows(board, dataset, victim),
         "measures": measure_rows(board, dataset, victim),

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 import leakboard
 from leakboard.board.schema import Row, columns, threats_of
+from leakboard.board.table_layouts import TABLES
 from leakboard.pipeline.records import Record
 from leakboard.pipeline.runner import Run
 from leakboard.site import front, libraries, papers
@@ -164,7 +165,8 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
             {"attack": name, "small": options if options != name else "", "attack_href": file, "victims": count}
         )
         shown = columns("page: everywhere", threats_of(rows))
-        listings = [{"caption": f"{name} on every victim", "columns": shown, "rows": rows}]
+        layout = TABLES["page: everywhere"]
+        listings = [{"caption": f"{name} on every victim", "columns": shown, "rows": rows, "layout": layout}]
         yield (
             f"attacks/{file}",
             _listing(
