@@ -79,7 +79,8 @@ def headline(board: Board) -> Headline:
     if not scored:
         return Headline(str(len({row["victim"] for row in board.rows})), "victims")
     row, view = max(scored, key=lambda pair: pair[0]["attack_score"])
-    text = f"given away ({view.metrics[0]} of the strongest attack): {row['victim']}, {view.short_title} ({view.dataset})"
+    given = f"given away ({view.metrics[0]} of the strongest attack)"
+    text = f"{given}: {row['victim']}, {view.short_title} ({view.dataset})"
     return Headline(decimals(row["attack_score"], 2), text)
 
 

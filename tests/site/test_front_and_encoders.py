@@ -155,8 +155,8 @@ class TestEncoders:
     def test_the_answer_counts_how_often_each_leaks_least(self, boards, board):
         (decided,) = comparisons(boards)
         (tied,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
-        assert answer([decided]) == "Of 1 comparison, each of these leaks least, alone or tied with others: LSTM in 1."
-        told = "Of 2 comparisons, each of these leaks least, alone or tied with others: LSTM in 1; in 1 no difference is seen."
+        assert answer([decided]) == "Of 1 comparison, encoders leak least, alone or tied: LSTM in 1."
+        told = "Of 2 comparisons, encoders leak least, alone or tied: LSTM in 1; in 1 no difference is seen."
         assert answer([decided, tied]) == told
         assert answer([tied]) == ""
 
