@@ -207,7 +207,8 @@ def audit(
     check("confidence", confidence, 0.5 <= confidence < 1, "a number from 0.5, below 1")
     check("domain", domain, domain in ("cube", "any"), "'cube' or 'any'")
     metric = claimed_distance(distance, of_texts=inputs is not None)
-    rng = np.random.default_rng(seed)
+    # a mechanism with a generator of its own may have the same seed, and its noise must not follow our coins
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
     mechanism: VectorFunction | SymbolFunction
     if inputs is None:
         good = type(dimension) is int and 1 <= dimension <= MAX_DIMENSION
