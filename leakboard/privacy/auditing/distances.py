@@ -29,6 +29,11 @@ NEAR_LOSS = 0.05
 """Loss that the claim allows at the near pairs, in nats, if a pair of the cube is far enough apart."""
 LOSSES = (1.0, 4.0)
 """Losses that the claim allows at the pairs whose densities are learned, in nats."""
+OFF_MIDDLE = 0.1
+"""How far the nearest pairs are off the middle of the cube, as a share of half its width.
+
+The middle is on every usual grid. From 0.45 rounding to one decimal goes up and down.
+"""
 HALVINGS = 24
 """Number of times that a pair is moved to half its distance in search of a loss."""
 
@@ -113,15 +118,24 @@ def _unique(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _segments(dimension: int, dtype: Any) -> list[Segment]:
-    """Return the pairs of corners, moved towards the middle of the cube. Rounding splits even the nearest of them."""
+    """Return the pairs of corners, moved towards a point near the middle of the cube.
+
+    The coordinates of this point are near halfway between two steps of 0.1, and no multiples of 1/2, 1/4 or 1/8. So
+    rounding to steps as wide as the near pair or wider splits it in a part of its coordinates.
+    """
 
     def segment(pair: Pair) -> Segment:
         middle, half = (pair.first + pair.second) / 2, (pair.second - pair.first) / 2
-        return lambda share: Pair(
-            pair.name if share == 1 else f"{pair.name}, at {share:.2g} of their distance",
-            (middle - share * half).astype(dtype),
-            (middle + share * half).astype(dtype),
-        )
+
+        def at(share: float) -> Pair:
+            centre = middle - OFF_MIDDLE * (1 - share) * half
+            return Pair(
+                pair.name if share == 1 else f"{pair.name}, at {share:.2g} of their distance",
+                (centre - share * half).astype(dtype),
+                (centre + share * half).astype(dtype),
+            )
+
+        return at
 
     return [segment(pair) for pair in corners(dimension)]
 

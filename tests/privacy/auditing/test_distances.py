@@ -41,6 +41,14 @@ def test_a_distance_is_a_number(distance):
 
 
 class TestPairs:
+    @pytest.mark.parametrize(("dimension", "epsilon"), [(1, 1.0), (8, 1.0), (64, 10.0)])
+    def test_rounding_to_one_decimal_moves_near_pairs_apart(self, dimension, epsilon):
+        rng = np.random.default_rng(0)
+        pairs = [pair for part in pairs_at_distances(dimension, epsilon, DISTANCES["l1"], rng) for pair in part]
+        near = min(pairs, key=lambda pair: pair.distance)
+        rounded = [np.round(values, 1) for values in near.inputs]
+        assert DISTANCES["l1"](*rounded) > 1.5 * near.distance
+
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("name", DISTANCES)
     @pytest.mark.parametrize(("dimension", "epsilon"), [(2, 10.0), (64, 3.0), (384, 0.5)])
