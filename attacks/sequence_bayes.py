@@ -1,25 +1,30 @@
 """Guess the words of a sanitised text by Bayes' rule from the whole text: the channel, and trigrams as the prior.
 
 1. Trigrams of the attacker's own texts say how likely a word is after two others (`leakboard.models.trigrams`).
-2. At each place the ``beam`` likeliest words stay: those with the largest prior(x) P(y | x), several publications
-   multiplied.
-3. The forward-backward algorithm gives each word's posterior probability, or Viterbi's gives the likeliest text.
+2. At each place the ``candidates`` likeliest words are taken: those with the largest prior(x) P(y | x), several
+   publications multiplied.
+3. Own texts of the same topic change the prior (`leakboard.attacks._reading.topics`): once from single words, and again
+   from pairs of words. The ``beam`` likeliest words under pairs stay.
+4. The forward-backward algorithm gives each word's posterior probability, or Viterbi's gives the likeliest text.
 
 If the trigrams were the law of the texts, and with a beam of all words, no attacker would get more words right on
 average. They are an estimate. So the attacker publishes dev texts of its own by the channel, and chooses the exponent w
-of the prior trigrams(x)^w words(x)^(1 - w) that reads most of them right. At w = 0 it looks at single words.
+of the prior trigrams(x)^w words(x)^(1 - w), and then the share of the topic, that read most of them right. At w = 0 and
+without a topic it looks at single words.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from leakboard.attacks._reading.lattice import likeliest_text, likeliest_words
-from leakboard.attacks._reading.likely_words import Lattice, OwnWords, lattices, read_words
+from leakboard.attacks._reading.lattice import likeliest_text, likeliest_words, pair_posteriors, shares
+from leakboard.attacks._reading.likely_words import Lattice, Numbers, OwnWords, lattices, read_words
+from leakboard.attacks._reading.topics import Topics
 from leakboard.data.tokens import words
+from leakboard.interfaces import Integers
 from leakboard.models.trigrams import Trigrams
 from leakboard.suite.options import Count, attack
 from leakboard.threats.sanitised_words import (
@@ -32,46 +37,84 @@ from leakboard.threats.sanitised_words import (
 
 WEIGHTS = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Exponents that are tried."""
+TOPIC = 0.5
+"""Share of the topic in the prior of single words that is tried, next to none."""
 CHOSEN_ON = 100
 """Largest number of dev texts on which the exponent is chosen."""
 
 
-@attack(revision=1)
+@attack(revision=2)
 class SequenceBayes(SanitisedWordsAttack):
     observations: Count = 1
     """Number of publications of each text that the attacker sees."""
+    candidates: Count = 64
+    """Likely words at each place from which pairs of words choose; time and memory grow with its square."""
     beam: Count = 12
-    """Likely words at each place; time and memory grow with its third power."""
+    """Words at each place that trigrams see; time and memory grow with its third power."""
     decoding: Literal["words", "text"] = "words"
     """words: the likeliest word at each place, which gets most words right; text: the likeliest text."""
     weight: Annotated[float, Field(ge=0, le=1)] | None = None
     """Exponent of the trigrams in the prior; null: chosen on dev texts of the attacker's own."""
+    topic: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of the topic in the prior of single words; null: 0 or 0.5, chosen on dev texts of the attacker's own."""
 
     def fit(self, view: SanitisedWordsView, seed: int) -> Reader:
         """Count the attacker's own words, pairs and triples, and publish its dev texts."""
         own, channel = OwnWords.of(view.auxiliary, view.channel), view.channel
-        decode = likeliest_words if self.decoding == "words" else likeliest_text
-        dev = [words(text) for text in view.auxiliary.texts("dev")[: CHOSEN_ON if self.weight is None else 0]]
+        train, is_chosen = own.texts[: len(view.auxiliary.texts("train"))], None in (self.weight, self.topic)
+        dev = [words(text) for text in view.auxiliary.texts("dev")[: CHOSEN_ON if is_chosen else 0]]
         rng = np.random.default_rng(seed)
         tried: list[Releases] = [*zip(*(channel.publish(dev, rng) for _ in range(self.observations)), strict=True)]
-        known = Trigrams.fit(own.texts[: len(view.auxiliary.texts("train"))], len(own.words))
-        law = Trigrams.fit(own.texts, len(own.words))
-
-        def read_one(lattice: Lattice, text: Releases, law: Trigrams, weight: float) -> list[str]:
-            mixed = replace(lattice, logs=lattice.logs + (1 - weight) * own.log_prior[lattice.codes])
-            return read_words(own, channel, decode(mixed, law, weight), text[0])
-
-        def right(found: Sequence[Lattice], weight: float) -> int:
-            read = (read_one(one, text, known, weight) for one, text in zip(found, tried, strict=True))
-            return sum(sum(map(str.__eq__, one, text)) for one, text in zip(read, dev, strict=True))
+        known, law = (self._prior(own, texts) for texts in (train, own.texts))
 
         def read(texts: Sequence[Releases]) -> WordReadings:
-            found = lattices(channel, own, [*tried, *texts], self.beam)
-            weight, found_of_dev = self.weight, found[: len(tried)]
+            found = lattices(channel, own, [*tried, *texts], max(self.candidates, self.beam))
+            found_of_dev, found_of_texts = found[: len(tried)], found[len(tried) :]
+
+            def right(weight: float, topic: float) -> int:
+                codes = (self._codes(one, known, weight, topic) for one in found_of_dev)
+                guessed = (read_words(own, channel, *of) for of in zip(codes, (of[0] for of in tried), strict=True))
+                return sum(sum(map(str.__eq__, one, text)) for one, text in zip(guessed, dev, strict=True))
+
+            weight, topic = self.weight, self.topic
             if weight is None:
-                weight = max(WEIGHTS, key=lambda weight: right(found_of_dev, weight))
-            guessed = [read_one(one, text, law, weight) for one, text in zip(found[len(tried) :], texts, strict=True)]
-            details = f"trigrams of {len(own.texts):,} texts, {len(own.words):,} words, weight {weight:g}"
-            return WordReadings(guessed, details)
+                assumed = TOPIC if topic is None else topic
+                weight = max(WEIGHTS, key=lambda weight: right(weight, assumed))
+            if topic is None:
+                topic = max((TOPIC, 0.0), key=lambda topic: right(weight, topic))
+            guessed = [
+                read_words(own, channel, self._codes(one, law, weight, topic), text[0])
+                for one, text in zip(found_of_texts, texts, strict=True)
+            ]
+            size = f"{len(own.texts):,} texts, {len(own.words):,} words"
+            return WordReadings(guessed, f"trigrams of {size}, weight {weight:g}, topic {topic:g}")
 
         return read
+
+    @staticmethod
+    def _prior(own: OwnWords, texts: Sequence[Integers]) -> "Prior":
+        return Prior(own.log_prior, Trigrams.fit(texts, len(own.words)), Topics.of(texts, len(own.words)))
+
+    def _codes(self, lattice: Lattice, prior: "Prior", weight: float, topic: float) -> Integers:
+        """Return the code of the word that is read at each place, int64 (T,)."""
+        single = lattice.logs + prior.words[lattice.codes]
+        wide = prior.mixed(lattice, shares(single), weight, topic)
+        posterior = pair_posteriors(wide, prior.trigrams, weight)
+        narrow = prior.mixed(lattice, posterior, weight, topic).best(posterior, self.beam)
+        decode = likeliest_words if self.decoding == "words" else likeliest_text
+        return decode(narrow, prior.trigrams, weight)
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What an attacker knows of texts before it sees one."""
+
+    words: Numbers
+    """The logarithm of each word's share, float64 (W,)."""
+    trigrams: Trigrams
+    topics: Topics
+
+    def mixed(self, lattice: Lattice, posterior: Numbers, weight: float, topic: float) -> Lattice:
+        """Return the lattice with the part of the prior that is about single words."""
+        gains = self.topics.log_gains(lattice.codes, posterior, self.words, topic)
+        return replace(lattice, logs=lattice.logs + (1 - weight) * self.words[lattice.codes] + gains)

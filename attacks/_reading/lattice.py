@@ -8,6 +8,9 @@ The forward-backward algorithm sums it over all texts of the lattice with a give
 the largest (Rabiner 1989, sections III.A to III.C). States are pairs of neighbouring words, so both are exact for the
 lattice. With all words in it they are the attacker's best guesses under this prior. A ``weight`` below 1 is an exponent
 of the trigrams' probabilities.
+
+Time grows with the third power of the number of candidates. So `pair_posteriors` chooses few from many first: under
+pairs of words a state is one word.
 """
 
 import numpy as np
@@ -48,6 +51,30 @@ def likeliest_text(lattice: Lattice, law: Trigrams, weight: float = 1.0) -> Inte
         chosen[t] = codes[t + 2, last]
         before, last = back[t][before, last], before
     return chosen
+
+
+def pair_posteriors(lattice: Lattice, law: Trigrams, weight: float = 1.0) -> Numbers:
+    """Return the posterior probability of each candidate under pairs of words, float64 (T, k)."""
+    codes, logs = lattice.codes, lattice.logs
+    if not len(codes):
+        return np.zeros(codes.shape)
+    before = np.concatenate([np.full((1, codes.shape[1]), law.start), codes[:-1]])
+    steps = weight * law.log_pairs(before[:, :, None], codes[:, None, :])
+    forward = [steps[0, 0] + logs[0]]
+    for step, likelihoods in zip(steps[1:], logs[1:], strict=True):
+        forward.append(_log_sum(forward[-1][:, None] + step, 0) + likelihoods)
+    backward = weight * law.log_pairs(codes[-1], law.end)
+    joint = np.empty_like(logs)
+    for t in range(len(codes) - 1, -1, -1):
+        joint[t] = forward[t] + backward
+        backward = _log_sum(steps[t] + (logs[t] + backward)[None], 1)
+    return shares(joint)
+
+
+def shares(logs: Numbers) -> Numbers:
+    """Return exp(logs) divided by their sum at each place, float64 (T, k)."""
+    divided: Numbers = np.exp(logs - _log_sum(logs, 1)[:, None])
+    return divided
 
 
 def _with_starts(lattice: Lattice, law: Trigrams) -> tuple[Integers, Numbers]:

@@ -63,6 +63,11 @@ class Lattice:
     logs: Numbers
     """ln P(published words | word), float64 (T, k); -inf for places that have fewer words."""
 
+    def best(self, scores: Numbers, most: int) -> "Lattice":
+        """Return the ``most`` words with the largest scores, float64 (T, k), at each place."""
+        kept = np.argsort(-scores, axis=1, kind="stable")[:, :most]
+        return Lattice(np.take_along_axis(self.codes, kept, axis=1), np.take_along_axis(self.logs, kept, axis=1))
+
 
 def lattices(channel: TextChannel, own: OwnWords, texts: Sequence[Releases], most: int) -> list[Lattice]:
     """Return the lattice of each text, of the ``most`` likeliest words at each place.

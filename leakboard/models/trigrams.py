@@ -11,7 +11,7 @@ impossible.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,12 +90,23 @@ class Trigrams:
         The codes are broadcast, and each history is looked up once for all third words. The history may hold `start`,
         the third word may be `end`.
         """
-        base = self.words + 2
-        one, two, three = (np.asarray(codes, np.int64) for codes in (first, second, third))
-        chance = np.full(three.shape, 1 / (self.words + 1))
-        for counts, history in zip(self.orders, (np.zeros(1, np.int64)[0], two, one * base + two), strict=True):
+        one, two = (np.asarray(codes, np.int64) for codes in (first, second))
+        return self._log_probabilities((np.int64(0), two, one * (self.words + 2) + two), third)
+
+    def log_pairs(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+        """Return the natural logarithm of the probability of each second word after one other, float64.
+
+        The codes are broadcast. The first may be `start`, the second may be `end`.
+        """
+        return self._log_probabilities((np.int64(0), np.asarray(first, np.int64)), second)
+
+    def _log_probabilities(self, histories: Sequence[Integers | np.int64], word: ArrayLike) -> NDArray[np.float64]:
+        """Return the logarithm of a word's probability after its history, given in growing lengths."""
+        codes = np.asarray(word, np.int64)
+        chance = np.full(codes.shape, 1 / (self.words + 1))
+        for counts, history in zip(self.orders, histories, strict=False):
             total, kinds = _found(counts.histories, history, counts.totals, counts.kinds)
-            (times,) = _found(counts.sequences, history * base + three, counts.times)
+            (times,) = _found(counts.sequences, history * (self.words + 2) + codes, counts.times)
             mixed = (times + kinds * chance) / np.maximum(total + kinds, 1)
             chance = np.where(total > 0, mixed, chance)
         return np.log(chance)
@@ -106,7 +117,7 @@ class Trigrams:
         return float(self.log_probabilities(line[:-2], line[1:-1], line[2:]).sum())
 
 
-def _found(keys: Integers, asked: Integers, *values: Integers) -> list[Integers]:
+def _found(keys: Integers, asked: Integers | np.int64, *values: Integers) -> list[Integers]:
     """Return the values of the keys that are asked for; 0 where a key is missing."""
     if not len(keys):
         return [np.zeros(asked.shape, np.int64) for _ in values]

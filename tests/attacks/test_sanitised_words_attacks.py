@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from leakboard.attacks._reading.lattice import likeliest_text, likeliest_words
-from leakboard.attacks._reading.likely_words import OwnWords, lattices, read_words
+from leakboard.attacks._reading.lattice import likeliest_text, likeliest_words, pair_posteriors
+from leakboard.attacks._reading.likely_words import Lattice, OwnWords, lattices, read_words
 from leakboard.attacks.context_free_bayes import ContextFreeBayes
 from leakboard.attacks.sequence_bayes import SequenceBayes
 from leakboard.errors import NotApplicable
@@ -113,6 +113,28 @@ def test_with_all_words_in_the_beam_it_is_brute_force(times, is_transposed, own,
         assert sum(one == other for one, other in zip(read, expected, strict=True)) < 10
     else:
         assert read == expected
+
+
+def test_pairs_of_words_are_brute_force(own, law):
+    """Every text of the lattice, with the law of pairs: shares of the texts that have a word at a place."""
+    every = np.array([*itertools.product(range(4), repeat=LENGTH)])
+    line = np.concatenate([np.full((len(every), 1), law.start), every, np.full((len(every), 1), law.end)], axis=1)
+    logs = law.log_pairs(line[:, :-1], line[:, 1:]).sum(1)
+    for lattice in lattices(channel(), own, draw_publications(5, np.random.default_rng(4)), 4):
+        likelihoods = np.take_along_axis(lattice.logs, np.argsort(lattice.codes, axis=1), axis=1)
+        joint = np.exp(0.5 * logs + likelihoods[np.arange(LENGTH), every].sum(1))
+        expected = np.array([np.bincount(column, joint, minlength=4) for column in every.T]) / joint.sum()
+        found = pair_posteriors(lattice, law, 0.5)
+        assert found == pytest.approx(np.take_along_axis(expected, lattice.codes, axis=1))
+
+
+def test_pairs_keep_a_word_that_single_words_would_leave_out(own, law):
+    """After red comes green, though single words make it the least likely of all."""
+    logs = np.log([[0.97, 0.01, 0.01, 0.01], [0.3, 0.2, 0.3, 0.2]])
+    codes = np.array([[own.codes[word] for word in WORDS]] * 2)
+    lattice = Lattice(codes, logs)
+    assert own.codes["green"] not in lattice.best(logs, 2).codes[1]
+    assert own.codes["green"] in lattice.best(pair_posteriors(lattice, law), 2).codes[1]
 
 
 def test_a_lattice_holds_the_likeliest_inputs_and_their_likelihoods(own):
@@ -236,21 +258,44 @@ def test_without_a_matrix_the_attacks_do_not_apply(own):
         lattices(of, own, [(["red"],)], 2)
 
 
-@pytest.fixture(scope="module")
-def side(make_corpus, tmp_path_factory):
-    """Return the side of a sanitiser whose texts are of the same law."""
-    path = tmp_path_factory.mktemp("words") / "words.txt"
-    path.write_text("red 0\ngreen 1\nblue 2\n", "utf-8")
-    rng, splits = np.random.default_rng(7), {}
-    for name, count in (("train", 900), ("dev", 50), ("test", 300)):
-        rows = [" ".join(WORDS[code] for code in text) for text in texts_of_law(count, rng)]
-        splits[name] = {"text": rows, "label": rng.integers(2, size=count)}
+def sanitised(make_corpus, folder, vocabulary, texts, epsilon):
+    """Return the side of a sanitiser by randomised response. ``texts`` are rows of words by split."""
+    path = folder / "words.txt"
+    path.write_text("".join(f"{word} {code}\n" for code, word in enumerate(vocabulary)), "utf-8")
+    rng = np.random.default_rng(7)
+    splits = {
+        name: {"text": [" ".join(text) for text in rows], "label": rng.integers(2, size=len(rows))}
+        for name, rows in texts.items()
+    }
     corpus = make_corpus(splits, [])
-    options = {"channel": {"randomised_response": {"epsilon": 1.0}}, "vectors": str(path)}
+    options = {"channel": {"randomised_response": {"epsilon": epsilon}}, "vectors": str(path)}
     victim, streams = build(Sanitiser, options, "sanitiser"), Streams(0, "made", "sanitiser", "a", "cell")
     fitted = fit(victim, corpus, streams)
     published = publish(victim, lambda: fitted, corpus, streams)
     return VictimSide(corpus, corpus, victim, lambda: fitted, published, streams)
+
+
+@pytest.fixture(scope="module")
+def side(make_corpus, tmp_path_factory):
+    """Return the side of a sanitiser whose texts are of the same law."""
+    rng = np.random.default_rng(7)
+    texts = {
+        name: [[WORDS[code] for code in text] for text in texts_of_law(count, rng)]
+        for name, count in (("train", 900), ("dev", 50), ("test", 300))
+    }
+    return sanitised(make_corpus, tmp_path_factory.mktemp("words"), WORDS[:3], texts, 1.0)
+
+
+@pytest.fixture(scope="module")
+def side_of_topics(make_corpus, tmp_path_factory):
+    """Return a sanitiser of texts whose words are all of one of twenty topics of five words."""
+    rng = np.random.default_rng(8)
+    topics = [[f"w{topic}x{word}" for word in range(5)] for topic in range(20)]
+    texts = {
+        name: [rng.choice(topics[rng.integers(20)], 16).tolist() for _ in range(count)]
+        for name, count in (("train", 300), ("dev", 20), ("test", 60))
+    }
+    return sanitised(make_corpus, tmp_path_factory.mktemp("topics"), [*itertools.chain(*topics)], texts, 4.0)
 
 
 class TestAgainstASanitiser:
@@ -269,7 +314,7 @@ class TestAgainstASanitiser:
 
     def test_the_weight_is_chosen_on_texts_of_its_own(self, side):
         """Other texts of the law: the trigrams help. Texts in another order than the victim's: they do not."""
-        assert not self.score(SequenceBayes(), side)["details"].endswith("weight 0")
+        assert "weight 0," not in self.score(SequenceBayes(), side)["details"]
         rows = [" ".join(reversed(text.split())) for text in side.auxiliary.texts("train")]
         parts = dict(side.auxiliary.splits)
         parts["train"] = parts["train"].remove_columns("text").add_column("text", rows)
@@ -278,11 +323,24 @@ class TestAgainstASanitiser:
         assert self.score(SequenceBayes(weight=1.0), misled)["words_right"] < single - 0.1
         assert self.score(SequenceBayes(), misled)["words_right"] > single - 0.02
 
+    def test_the_topic_tells_what_single_words_do_not(self, side_of_topics, side):
+        """Where all texts have one topic, it tells nothing."""
+
+        def right(of, topic):
+            return self.score(SequenceBayes(weight=0.0, topic=topic, candidates=100), of)["words_right"]
+
+        assert right(side_of_topics, 0.9) > right(side_of_topics, 0.0) + 0.06
+        assert self.score(SequenceBayes(weight=0.0), side_of_topics)["details"].endswith("topic 0.5")
+        assert right(side, 0.9) == pytest.approx(right(side, 0.0), abs=0.02)
+
     def test_more_publications_tell_more(self, side):
         for attack in (ContextFreeBayes, SequenceBayes):
             once, often = (self.score(attack(observations=times), side)["words_right"] for times in (1, 5))
             assert often > once + 0.1
 
     def test_the_likeliest_text_gets_fewer_words_right_or_as_many(self, side):
-        words, text = (self.score(SequenceBayes(decoding=kind), side)["words_right"] for kind in ("words", "text"))
+        words, text = (
+            self.score(SequenceBayes(decoding=kind, weight=1.0, topic=0.0), side)["words_right"]
+            for kind in ("words", "text")
+        )
         assert text <= words + 0.02

@@ -27,6 +27,11 @@ class TestByHand:
         triple = (2 + 2 * pair) / (3 + 2)
         assert law.log_probabilities(law.start, 0, 1) == pytest.approx(math.log(triple))
 
+    def test_a_word_after_one(self, law):
+        one = (3 + 4 * 1 / 5) / (13 + 4)
+        assert law.log_pairs(0, 1) == pytest.approx(math.log((2 + 2 * one) / (3 + 2)))
+        assert law.log_pairs(3, 1) == pytest.approx(math.log(one))
+
     def test_a_history_never_seen_leaves_the_shorter_one(self, law):
         one = (3 + 4 * 1 / 5) / (13 + 4)
         pair = (2 + 2 * one) / (3 + 2)
