@@ -40,14 +40,19 @@ function load(name) {
   });
 }
 
-async function draw(box) {
+// A chart is drawn again when the window changes: one drawing after the other, since names are placed by pixels.
+function draw(box) {
+  box.drawn = (box.drawn ?? Promise.resolve()).then(() => drawOnce(box));
+  return box.drawn;
+}
+
+async function drawOnce(box) {
   if (!window.Plotly) await (plotly ??= load("plotly.min.js"));
   const source = document.querySelector(`script[data-chart="${box.id}"]`);
   const { data, layout } = JSON.parse(source.textContent);
-  await Plotly.react(box, data, themed(layout), { responsive: true, displaylogo: false, displayModeBar: false });
+  // a chart that Plotly updates instead has no elements for names that were left out before
+  await Plotly.newPlot(box, data, themed(layout), { displaylogo: false, displayModeBar: false });
   await placeNames(box);
-  if (box.dataset.drawn) return;
-  box.dataset.drawn = "yes";
   box.on("plotly_click", ({ points }) => {
     const row = document.querySelector(`tr[data-slug="${points[0].customdata}"] a`);
     if (row) location.href = row.href;
@@ -124,7 +129,7 @@ function followAnchor() {
   if (view && view.hidden) show(view.id);
   const details = target.closest("details");
   if (details) details.open = true;
-  target.scrollIntoView({ block: "center" });
+  target.scrollIntoView({ block: target.matches("tr") ? "center" : "start" });
 }
 
 // The same rule as in the page's own text (choices.py): most privacy within the loss, ties where intervals overlap.
@@ -152,8 +157,8 @@ function tellChoice(view, typed) {
     element.textContent = text;
     return element;
   });
-  const { undefended, utility } = view.querySelector(".answer").dataset;
-  (noBetter ? view.querySelector(`tr[data-slug="${undefended}"]`) : best.row).classList.add("chosen");
+  const { utility } = view.querySelector(".answer").dataset;
+  if (!noBetter) best.row.classList.add("chosen");
   const limit = `at a loss of at most ${loss} point${loss === 1 ? "" : "s"}`;
   const parts = noBetter
     ? [bold("No defence keeps measurably more than none"), ` ${limit}. The highest value is that of `, isolated(best.victim), ":"]
