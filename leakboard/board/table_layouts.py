@@ -84,6 +84,11 @@ TABLES: Mapping[str, Table] = {
         in_sight=("rank", "victim", "empirical_privacy", "task_accuracy", "verdict", "attack", "needs"),
         on_wide=("empirical_privacy_new", "epsilon_claimed", "epsilon_proved", "epsilon_audited"),
     ),
+    "page: searched victims": Table(
+        "The victims of a board that weighs search against privacy.",
+        of="page: victims",
+        in_sight=("rank", "victim", "empirical_privacy", "retrieval_recall@10", "verdict", "attack", "needs"),
+    ),
     "page: audited victims": Table(
         "The victims of a board that only audits attacked.",
         of="page: victims",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from leakboard.board.schema import Row
 from leakboard.site.choices import keeps_most
@@ -56,12 +57,19 @@ def chosen_elsewhere(view: View, boards: Sequence[Board]) -> Row | None:
     return None if choice is None or choice.no_better or choice.best["victim_options"] in here else choice.best
 
 
-def worst_verdicts(boards: Sequence[Board]) -> dict[str, tuple[str, str]]:
-    """Return for each claim that any board judges, by the label of its victim: the worst verdict, and its board."""
-    worst: dict[str, tuple[str, str]] = {}
-    for board in boards:
-        for row in board.rows:
+def judged(view: View, board: Board, boards: Sequence[Board]) -> View:
+    """Return a table of a board with the worst verdict on each claim of all boards, and where it was reached."""
+    if not any(row["verdict"] for row in view.rows):
+        return view
+    worst = {row["victim_options"]: (row["verdict"], "") for row in view.rows}
+    for other in (one for one in boards if one.name != board.name):
+        for row in other.rows:
             label, verdict = row["victim_options"], row.get("verdict")
-            if verdict and (label not in worst or VERDICTS.index(verdict) < VERDICTS.index(worst[label][0])):
-                worst[label] = verdict, board.name
-    return worst
+            if verdict and VERDICTS.index(verdict) < VERDICTS.index(worst.get(label, (VERDICTS[0], ""))[0]):
+                worst[label] = verdict, f"on {other.name}"
+    rows = []
+    for row in view.rows:
+        verdict, where = worst[row["victim_options"]]
+        rows.append({**row, "verdict": verdict, "verdict_small": where or ("" if verdict else "no claim")})
+    reference = next((row for row in rows if view.reference and row["slug"] == view.reference["slug"]), None)
+    return replace(view, rows=rows, reference=reference)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import summarise
 from leakboard.board.table_layouts import TABLES
 from leakboard.site import charts
-from leakboard.site.across import chosen_elsewhere, worst_verdicts
+from leakboard.site.across import chosen_elsewhere, judged
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board, slug
 from leakboard.site.matrix import matrix
@@ -23,8 +23,9 @@ from leakboard.site.pages import table_data
 from leakboard.site.ranks import is_useless
 from leakboard.site.rendering import cell, decimals, same_in_all
 from leakboard.site.sources import source_of
-from leakboard.site.utility import Utility
+from leakboard.site.utility import TASK, Utility
 from leakboard.site.views import (
+    View,
     attack_rows,
     counted,
     measure_rows,
@@ -105,10 +106,10 @@ def _dated(commit: str) -> str:
 
 
 def _sections(board: Board, links: Links, boards: Sequence[Board]) -> list[dict[str, Any]]:
-    sections, anchored, verdicts = [], set(), worst_verdicts(boards)
-    for number, view in enumerate(views(board), start=1):
+    sections, anchored = [], set()
+    for number, view in enumerate((judged(view, board, boards) for view in views(board)), start=1):
         rows, candidates = [], {row["slug"] for row in view.comparable}
-        unclaimed = "no claim" if any(row["verdict"] for row in view.rows) else ""
+        choice = keeps_most(view)
         for row in view.rows:
             anchor = f"victim-{row['slug']}"
             rows.append(
@@ -117,8 +118,8 @@ def _sections(board: Board, links: Links, boards: Sequence[Board]) -> list[dict[
                     "needs": needs(row, attack_seconds(board, row)),
                     "attack_small": "; ".join(filter(None, (f"of {row['attacks']} tried", row["repeated"]))),
                     "paper": source.paper if (source := source_of("victim", row["victim_options"])) else None,
-                    "verdict_small": _judged_elsewhere(row, verdicts) if row["verdict"] else unclaimed,
                     "row_class": "useless" if is_useless(row) else "",
+                    "small": row.get("small") or _why_not_chosen(row, view, candidates),
                     "row_id": anchor if anchor not in anchored else f"{anchor}-{number}",
                     "victim_href": links["victim"].format(row["slug"]),
                     "attack_href": links["attack"].format(row["attack_slug"]),
@@ -132,11 +133,12 @@ def _sections(board: Board, links: Links, boards: Sequence[Board]) -> list[dict[
             {
                 "id": f"view-{number}",
                 "view": view,
-                "layout": TABLES["page: victims" if view.is_scored else "page: audited victims"],
+                "layout": TABLES[_table(view)],
                 "rows": rows,
                 "columns": [column for column in shown if column not in same],
                 "same": [(column, text) for column in same if (text := cell(column, rows[0]).text)],
-                "choice": keeps_most(view),
+                "choice": choice,
+                "needs": needs(choice.best, attack_seconds(board, choice.best)) if choice else "",
                 "elsewhere": chosen_elsewhere(view, boards),
                 "scatter": charts.scatter(view) if view.is_scored else None,
                 "curves": charts.curves(view) if view.is_scored else [],
@@ -145,10 +147,16 @@ def _sections(board: Board, links: Links, boards: Sequence[Board]) -> list[dict[
     return sections
 
 
-def _judged_elsewhere(row: Row, verdicts: Mapping[str, tuple[str, str]]) -> str:
-    """Return the worst verdict on a claim and its board; empty if it is the verdict of this row."""
-    worst, board = verdicts.get(row["victim_options"], (row["verdict"], ""))
-    return "" if worst == row["verdict"] else f"{worst} on {board}"
+def _table(view: View) -> str:
+    """Return the name of a view's table."""
+    if not view.is_scored:
+        return "page: audited victims"
+    return "page: victims" if view.utility is TASK else "page: searched victims"
+
+
+def _why_not_chosen(row: Row, view: View, candidates: Container[str]) -> str:
+    """Return why a useful victim is never chosen; empty for others."""
+    return charts.WEAKER_ATTACKS if row in view.drawn and row["slug"] not in candidates else ""
 
 
 def _numbers(row: Row, utility: Utility, is_candidate: bool) -> dict[str, Any]:

@@ -157,7 +157,8 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
             attacks.setdefault(row["attack_options"], []).append({**row, **place})
     summaries = _summaries("attacks")
     listed = []
-    for options, rows in sorted(attacks.items(), key=lambda item: natural(item[0])):
+    for options, found in sorted(attacks.items(), key=lambda item: natural(item[0])):
+        rows = sorted(found, key=lambda row: (row["empirical_privacy"] is None, row["empirical_privacy"] or 0.0))
         name = rows[0]["attack"]
         file = f"{slug(options)}.html"
         count = len({(row["board"], row["victim_options"]) for row in rows})

@@ -11,6 +11,7 @@ from leakboard.site.across import joined
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board
 from leakboard.site.matrix import matrix
+from leakboard.site.needs import needs
 from leakboard.site.rendering import decimals
 from leakboard.site.views import View, views
 
@@ -38,8 +39,10 @@ def _message(view: View) -> str:
     start = f"Without a defence the vectors keep {decimals(view.reference['empirical_privacy'], 2)}{most} privacy."
     if choice.no_better:
         return f"{start} {limit} no defence keeps measurably more."
-    kept = ", ".join(filter(None, (decimals(best["empirical_privacy"], 2), best.get("repeated"))))
-    return f"{start} {limit} {best['victim']} keeps most: {kept}.{CLAIMS.get(best['verdict'], '')}"
+    had = f"Its strongest attacker had: {needs(best, None)}."
+    repeated = f" ({best['repeated']})" if best.get("repeated") else ""
+    kept = f"{decimals(best['empirical_privacy'], 2)}{repeated}"
+    return f"{start} {limit} {best['victim']} keeps most: {kept}.{CLAIMS.get(best['verdict'], '')} {had}"
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def headline(board: Board) -> Headline:
                 text = f"privacy kept{most}: {kept['victim']}; no defence here keeps more {loss}"
             text = f"{text} ({view.dataset})"
             return Headline(decimals(kept["empirical_privacy"], 2), text)
-    scored = [(row, view) for view in made if view.is_scored for row in view.rows]
+    scored = [(row, view) for view in made if view.is_scored for row in view.rows if row["attack_score"] >= 0.005]
     if not scored:
         return Headline(str(len({row["victim"] for row in board.rows})), "victims")
     row, view = max(scored, key=lambda pair: pair[0]["attack_score"])

@@ -61,8 +61,8 @@ def sentence(text: str) -> str:
 
 
 def breakable(text: str) -> Markup:
-    """Return a name as HTML that may be broken after an underscore and before an option, not inside a word."""
-    return Markup(str(escape(text)).replace("_", "_<wbr>").replace("(", "<wbr>("))  # noqa: S704 (it is escaped)
+    """Return a name as HTML that may be broken after a mark and before an option, not inside a word."""
+    return Markup(str(escape(text)).replace("_", "_<wbr>").replace("(", "<wbr>(").replace("=", "=<wbr>"))  # noqa: S704 (it is escaped)
 
 
 def grouped(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:

@@ -62,7 +62,7 @@ class TestFront:
         often = on_ag(f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)", attack="sixteen", accuracy=0.79, privacy=0.16)
         often = dataclasses.replace(often, claim={**CLAIM, "observations": 16})
         made = board("one", on_ag(LAST_LAYER, accuracy=0.8, privacy=0.1), once, often)
-        assert "keeps most: 0.30, 0.16 if a text is published 16 times." in front.figure([made])["message"]
+        assert "keeps most: 0.30 (0.16 if a text is published 16 times). " in front.figure([made])["message"]
         row = next(row for row in views(made)[0].rows if "dpnr" in row["victim_options"])
         assert (row["attacks"], row["repeated"]) == (1, "0.16 if a text is published 16 times")
 
@@ -130,10 +130,12 @@ class TestOtherBoards:
             board(name, on_ag(LAST_LAYER), dataclasses.replace(on_ag(victim), claim={**CLAIM, "proved": proved}))
             for name, proved in (("one", 5.0), ("two", 9.0))
         )
-        for here, expected in ((held, ("holds, not audited", "unproven on two")), (unproven, ("unproven", ""))):
+        for here, where in ((held, "on two"), (unproven, "")):
             (section,) = board_page(here, boards=[held, unproven])["sections"]
             shown = {row["victim_options"]: (row["verdict"], row["verdict_small"]) for row in section["rows"]}
-            assert shown == {victim: expected, LAST_LAYER: ("", "no claim")}
+            assert shown == {victim: ("unproven", where), LAST_LAYER: ("", "no claim")}
+        (alone,) = board_page(held)["sections"]
+        assert {row["verdict"] for row in alone["rows"]} == {"holds, not audited", ""}
 
 
 class TestEncoders:
@@ -155,8 +157,8 @@ class TestEncoders:
     def test_the_answer_counts_how_often_each_leaks_least(self, boards, board):
         (decided,) = comparisons(boards)
         (tied,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
-        assert answer([decided]) == "Of 1 comparison, encoders leak least, alone or tied: LSTM in 1."
-        told = "Of 2 comparisons, encoders leak least, alone or tied: LSTM in 1; in 1 no difference is seen."
+        assert answer([decided]) == "These leak least in 1 comparison: LSTM in 1. Each of tied encoders counts."
+        told = "These leak least in 2 comparisons: LSTM in 1; in 1 no difference is seen. Each of tied encoders counts."
         assert answer([decided, tied]) == told
         assert answer([tied]) == ""
 
@@ -164,7 +166,7 @@ class TestEncoders:
         rows = [on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.3)]
         swapped = [on_ag(LAST_LAYER, privacy=0.3), on_ag("lstm", privacy=0.1)]
         made = [one for records in (rows, swapped) for one in comparisons([board("b", *records)])]
-        assert answer(made).startswith("It depends on the secret. Of 2 comparisons, ")
+        assert answer(made).startswith("It depends on the secret. These leak least in 2 comparisons: ")
 
     def test_one_encoder_is_not_compared(self, board):
         (one,) = comparisons([board("b", on_ag("lstm"))])

@@ -127,8 +127,8 @@ def test_markdown_escapes_html_and_drops_script_links():
     assert "<strong>bold</strong>" in html
 
 
-def test_names_break_after_underscores_and_stay_escaped():
-    assert breakable("attack_score<b>(x=1)") == "attack_<wbr>score&lt;b&gt;<wbr>(x=1)"
+def test_names_break_after_marks_and_stay_escaped():
+    assert breakable("attack_score<b>(x=1)") == "attack_<wbr>score&lt;b&gt;<wbr>(x=<wbr>1)"
 
 
 def test_downloads_hold_no_formula_and_keep_numbers():
