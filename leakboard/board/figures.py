@@ -175,14 +175,17 @@ def trade_off(
             name=f"least that the claimed epsilon {claim[0]:.4g} allows",
             hoverinfo="skip",
         )
-    for name, false_positives, false_negatives in curves:
+    for i, (name, false_positives, false_negatives) in enumerate(curves):
         figure.add_scatter(
             x=list(false_positives),
             y=list(false_negatives),
             mode="lines",
             line={"color": COLOURS[4]},
-            name=f"the mechanism's own curve lies here or below ({escape(name)})",
-            hoverinfo="skip",
+            name="upper bound on the mechanism's curve",
+            legendgroup="curves",
+            showlegend=i == 0,
+            text=[escape(name)] * len(false_positives),
+            hoverinfo="text",
         )
     x, y, texts = zip(*events, strict=True) if events else ((), (), ())
     figure.add_scatter(
