@@ -30,10 +30,7 @@ NEAR_LOSS = 0.05
 LOSSES = (1.0, 4.0)
 """Losses that the claim allows at the pairs whose densities are learned, in nats."""
 OFF_MIDDLE = 0.1
-"""How far the nearest pairs are off the middle of the cube, as a share of half its width.
-
-The middle is on every usual grid. From 0.45 rounding to one decimal goes up and down.
-"""
+"""How far further near pairs are off the middle of the cube, as a share of half its width: at 0.45 instead of 0.5."""
 HALVINGS = 24
 """Number of times that a pair is moved to half its distance in search of a loss."""
 
@@ -92,6 +89,10 @@ def pairs_at_distances(
         ends = _unique([_at_loss(pairs, epsilon, NEAR_LOSS), max(pairs, key=lambda pair: pair.distance)])
         learned += middle
         further += [pair for pair in ends if not any(pair is other for other in middle)]
+    if distance is not angle:
+        for segment in _segments(dimension, dtype, OFF_MIDDLE):
+            pairs = [measured(segment(0.5**halvings), distance) for halvings in range(HALVINGS)]
+            further.append(_at_loss(pairs, epsilon, NEAR_LOSS))
     inner = [] if distance is angle else interior(dimension, generator, dtype)
     return learned, further + [measured(pair, distance) for pair in inner]
 
@@ -117,18 +118,18 @@ def _unique(pairs: Sequence[Pair]) -> list[Pair]:
     return list({id(pair): pair for pair in pairs}.values())
 
 
-def _segments(dimension: int, dtype: Any) -> list[Segment]:
-    """Return the pairs of corners, moved towards a point near the middle of the cube.
+def _segments(dimension: int, dtype: Any, off_middle: float = 0.0) -> list[Segment]:
+    """Return the pairs of corners, moved towards the middle of the cube, or towards a point ``off_middle``.
 
-    The coordinates of this point are near halfway between two steps of 0.1, and no multiples of 1/2, 1/4 or 1/8. So
-    rounding to steps as wide as the near pair or wider splits it in a part of its coordinates.
+    Thresholds, floors and steps such as those of int8 have a border at the middle, rounding to one decimal at 0.45. So
+    even the nearest pairs are on two sides of it.
     """
 
     def segment(pair: Pair) -> Segment:
         middle, half = (pair.first + pair.second) / 2, (pair.second - pair.first) / 2
 
         def at(share: float) -> Pair:
-            centre = middle - OFF_MIDDLE * (1 - share) * half
+            centre = middle - off_middle * (1 - share) * half
             return Pair(
                 pair.name if share == 1 else f"{pair.name}, at {share:.2g} of their distance",
                 (centre - share * half).astype(dtype),

@@ -41,13 +41,22 @@ def test_a_distance_is_a_number(distance):
 
 
 class TestPairs:
-    @pytest.mark.parametrize(("dimension", "epsilon"), [(1, 1.0), (8, 1.0), (64, 10.0)])
-    def test_rounding_to_one_decimal_moves_near_pairs_apart(self, dimension, epsilon):
+    @pytest.mark.parametrize(
+        "rounded",
+        [
+            lambda values: np.round(values, 1),
+            lambda values: np.floor(10 * values) / 10,
+            lambda values: np.round(127 * values) / 127,
+            lambda values: values > 0.5,
+        ],
+        ids=["to one decimal", "down to one decimal", "int8", "a threshold"],
+    )
+    @pytest.mark.parametrize("dimension", [8, 64])
+    def test_usual_rounding_moves_a_near_pair_apart(self, dimension, rounded):
         rng = np.random.default_rng(0)
-        pairs = [pair for part in pairs_at_distances(dimension, epsilon, DISTANCES["l1"], rng) for pair in part]
-        near = min(pairs, key=lambda pair: pair.distance)
-        rounded = [np.round(values, 1) for values in near.inputs]
-        assert DISTANCES["l1"](*rounded) > 1.5 * near.distance
+        pairs = [pair for part in pairs_at_distances(dimension, 10.0, DISTANCES["l1"], rng) for pair in part]
+        ratios = [DISTANCES["l1"](*map(rounded, pair.inputs)) / pair.distance for pair in pairs if pair.distance < 0.1]
+        assert max(ratios) > 1.5
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("name", DISTANCES)
