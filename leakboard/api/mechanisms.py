@@ -208,7 +208,7 @@ def audit(
     check("domain", domain, domain in ("cube", "any"), "'cube' or 'any'")
     metric = claimed_distance(distance, of_texts=inputs is not None)
     # a mechanism with a generator of its own may have the same seed, and its noise must not follow our coins
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(b"leakboard audit")))
     mechanism: VectorFunction | SymbolFunction
     if inputs is None:
         good = type(dimension) is int and 1 <= dimension <= MAX_DIMENSION

@@ -39,9 +39,9 @@ def test_a_release_with_too_little_noise_is_violated():
     assert result.event in result.summary
 
 
-def test_noise_of_the_mechanism_s_own_generator_does_not_follow_the_coins():
+@pytest.mark.parametrize("own", [np.random.default_rng(0), np.random.default_rng(0).spawn(1)[0]])
+def test_noise_of_the_mechanism_s_own_generator_does_not_follow_the_coins(own):
     """A generator of the audit's own seed would draw the coin of each row as its noise."""
-    own = np.random.default_rng(0)
     pairs = [([0.0], [1.0])]
     result = audit(lambda v, _: v + own.laplace(0, 1, v.shape), dimension=1, pairs=pairs, draws=4000, calls=0, seed=0)
     assert result.verdict == "not refuted"
