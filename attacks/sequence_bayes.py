@@ -37,10 +37,13 @@ from leakboard.threats.sanitised_words import (
 
 WEIGHTS = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Exponents that are tried."""
-TOPIC = 0.5
-"""Share of the topic in the prior of single words that is tried, next to none."""
+TOPICS = (0.5, 0.0)
+"""Shares of the topic in the prior of single words that are tried; the first of equal ones is chosen."""
 CHOSEN_ON = 100
-"""Largest number of dev texts on which the exponent is chosen."""
+"""Largest number of dev texts on which the exponent and the topic are chosen.
+
+Their words are also counted in the prior of single words, so the choice slightly favours small exponents.
+"""
 
 
 @attack(revision=2)
@@ -48,14 +51,15 @@ class SequenceBayes(SanitisedWordsAttack):
     observations: Count = 1
     """Number of publications of each text that the attacker sees."""
     candidates: Count = 64
-    """Likely words at each place from which pairs of words choose; time and memory grow with its square."""
+    """Likely words at each place from which pairs of words choose, at least as many as the beam; time and memory grow
+    with its square."""
     beam: Count = 12
     """Words at each place that trigrams see; time and memory grow with its third power."""
     decoding: Literal["words", "text"] = "words"
     """words: the likeliest word at each place, which gets most words right; text: the likeliest text."""
     weight: Annotated[float, Field(ge=0, le=1)] | None = None
     """Exponent of the trigrams in the prior; null: chosen on dev texts of the attacker's own."""
-    topic: Annotated[float, Field(ge=0, le=1)] | None = None
+    topic: Annotated[float, Field(ge=0, lt=1)] | None = None
     """Share of the topic in the prior of single words; null: 0 or 0.5, chosen on dev texts of the attacker's own."""
 
     def fit(self, view: SanitisedWordsView, seed: int) -> Reader:
@@ -68,7 +72,8 @@ class SequenceBayes(SanitisedWordsAttack):
         known, law = (self._prior(own, texts) for texts in (train, own.texts))
 
         def read(texts: Sequence[Releases]) -> WordReadings:
-            found = lattices(channel, own, [*tried, *texts], max(self.candidates, self.beam))
+            most = min(max(self.candidates, self.beam), len(own.words))
+            found = lattices(channel, own, [*tried, *texts], most)
             found_of_dev, found_of_texts = found[: len(tried)], found[len(tried) :]
 
             def right(weight: float, topic: float) -> int:
@@ -78,10 +83,10 @@ class SequenceBayes(SanitisedWordsAttack):
 
             weight, topic = self.weight, self.topic
             if weight is None:
-                assumed = TOPIC if topic is None else topic
+                assumed = TOPICS[0] if topic is None else topic
                 weight = max(WEIGHTS, key=lambda weight: right(weight, assumed))
             if topic is None:
-                topic = max((TOPIC, 0.0), key=lambda topic: right(weight, topic))
+                topic = max(TOPICS, key=lambda topic: right(weight, topic))
             guessed = [
                 read_words(own, channel, self._codes(one, law, weight, topic), text[0])
                 for one, text in zip(found_of_texts, texts, strict=True)
@@ -115,6 +120,13 @@ class Prior:
     topics: Topics
 
     def mixed(self, lattice: Lattice, posterior: Numbers, weight: float, topic: float) -> Lattice:
-        """Return the lattice with the part of the prior that is about single words."""
+        """Return the lattice with the prior of single words and of the topic.
+
+        Args:
+            lattice: of T places with k candidates.
+            posterior: of the candidates, float64 (T, k).
+            weight: exponent of the trigrams.
+            topic: share of the topic.
+        """
         gains = self.topics.log_gains(lattice.codes, posterior, self.words, topic)
         return replace(lattice, logs=lattice.logs + (1 - weight) * self.words[lattice.codes] + gains)

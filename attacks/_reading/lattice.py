@@ -72,8 +72,10 @@ def pair_posteriors(lattice: Lattice, law: Trigrams, weight: float = 1.0) -> Num
 
 
 def shares(logs: Numbers) -> Numbers:
-    """Return exp(logs) divided by their sum at each place, float64 (T, k)."""
-    divided: Numbers = np.exp(logs - _log_sum(logs, 1)[:, None])
+    """Return exp(logs) divided by their sum at each place, float64 (T, k); 0 at places where all are -inf."""
+    total = _log_sum(logs, 1)[:, None]
+    total[np.isneginf(total)] = 0
+    divided: Numbers = np.exp(logs - total)
     return divided
 
 

@@ -64,7 +64,12 @@ class Lattice:
     """ln P(published words | word), float64 (T, k); -inf for places that have fewer words."""
 
     def best(self, scores: Numbers, most: int) -> "Lattice":
-        """Return the ``most`` words with the largest scores, float64 (T, k), at each place."""
+        """Return the ``most`` words of each place with the largest scores.
+
+        Args:
+            scores: of the candidates, float64 (T, k).
+            most: of each place.
+        """
         kept = np.argsort(-scores, axis=1, kind="stable")[:, :most]
         return Lattice(np.take_along_axis(self.codes, kept, axis=1), np.take_along_axis(self.logs, kept, axis=1))
 

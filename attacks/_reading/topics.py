@@ -1,4 +1,4 @@
-"""Change how likely words are by the topic of a text: the attacker's own texts that are near to it have its words.
+"""Raise the prior of words that occur in the attacker's own texts nearest to a published text.
 
 The attacker has a posterior probability P(x | t) of each word at each place t of a published text.
 

@@ -101,7 +101,12 @@ class Trigrams:
         return self._log_probabilities((np.int64(0), np.asarray(first, np.int64)), second)
 
     def _log_probabilities(self, histories: Sequence[Integers | np.int64], word: ArrayLike) -> NDArray[np.float64]:
-        """Return the logarithm of a word's probability after its history, given in growing lengths."""
+        """Return the logarithm of a word's probability after a history.
+
+        Args:
+            histories: codes of the last 0, 1 and 2 words before it; fewer of them make a law of a lower order.
+            word: code of the word.
+        """
         codes = np.asarray(word, np.int64)
         chance = np.full(codes.shape, 1 / (self.words + 1))
         for counts, history in zip(self.orders, histories, strict=False):

@@ -288,14 +288,14 @@ def side(make_corpus, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def side_of_topics(make_corpus, tmp_path_factory):
-    """Return a sanitiser of texts whose words are all of one of twenty topics of five words."""
+    """Return a sanitiser of texts whose words are all of one of eight topics of five words."""
     rng = np.random.default_rng(8)
-    topics = [[f"w{topic}x{word}" for word in range(5)] for topic in range(20)]
+    topics = [[f"w{topic}x{word}" for word in range(5)] for topic in range(8)]
     texts = {
-        name: [rng.choice(topics[rng.integers(20)], 16).tolist() for _ in range(count)]
-        for name, count in (("train", 300), ("dev", 20), ("test", 60))
+        name: [rng.choice(topics[rng.integers(8)], 16).tolist() for _ in range(count)]
+        for name, count in (("train", 100), ("dev", 20), ("test", 40))
     }
-    return sanitised(make_corpus, tmp_path_factory.mktemp("topics"), [*itertools.chain(*topics)], texts, 4.0)
+    return sanitised(make_corpus, tmp_path_factory.mktemp("topics"), [*itertools.chain(*topics)], texts, 3.0)
 
 
 class TestAgainstASanitiser:
@@ -323,11 +323,19 @@ class TestAgainstASanitiser:
         assert self.score(SequenceBayes(weight=1.0), misled)["words_right"] < single - 0.1
         assert self.score(SequenceBayes(), misled)["words_right"] > single - 0.02
 
+    def test_pairs_choose_the_words_that_trigrams_see(self, side):
+        """With two words at each place, single words leave out more of the right ones."""
+        wide, narrow = (
+            self.score(SequenceBayes(weight=1.0, topic=0.0, beam=2, candidates=candidates), side)["words_right"]
+            for candidates in (4, 2)
+        )
+        assert wide > narrow + 0.02
+
     def test_the_topic_tells_what_single_words_do_not(self, side_of_topics, side):
         """Where all texts have one topic, it tells nothing."""
 
         def right(of, topic):
-            return self.score(SequenceBayes(weight=0.0, topic=topic, candidates=100), of)["words_right"]
+            return self.score(SequenceBayes(weight=0.0, topic=topic, candidates=40), of)["words_right"]
 
         assert right(side_of_topics, 0.9) > right(side_of_topics, 0.0) + 0.06
         assert self.score(SequenceBayes(weight=0.0), side_of_topics)["details"].endswith("topic 0.5")

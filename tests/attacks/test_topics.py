@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from leakboard.attacks._reading.lattice import shares
 from leakboard.attacks._reading.topics import SHARPNESS, Topics
 
 TEXTS = [np.array([0, 1]), np.array([2, 2, 3]), np.array([], np.int64)]
@@ -43,3 +44,18 @@ def test_no_share_and_no_texts_change_nothing(topics):
 
 def test_an_empty_text_has_no_gains(topics):
     assert topics.log_gains(np.empty((0, 2), np.int64), np.empty((0, 2)), PRIOR, 0.5).shape == (0, 2)
+
+
+def test_a_place_without_a_possible_word_tells_nothing(topics):
+    logs = np.array([[0.0, -np.inf], [-np.inf, -np.inf]])
+    posterior = shares(logs)
+    assert posterior.tolist() == [[1, 0], [0, 0]]
+    assert np.isfinite(topics.log_gains(np.array([[0, 1], [2, 3]]), posterior, PRIOR, 0.5)).all()
+
+
+def test_a_single_text_is_the_topic():
+    """Its share of each word is the law of the topic, whatever the cosine."""
+    topics = Topics.of([np.array([0, 1])], 4)
+    assert topics.rarity == pytest.approx(np.log([1, 1, 2, 2]))
+    gains = np.exp(topics.log_gains(np.array([[0, 3]]), np.array([[1.0, 0.0]]), PRIOR, 0.5))
+    assert gains == pytest.approx(np.array([[1.5, 0.5]]))
