@@ -14,7 +14,7 @@ from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import summarise
 from leakboard.board.table_layouts import TABLES
 from leakboard.site import charts
-from leakboard.site.across import chosen_elsewhere, judged
+from leakboard.site.across import Views, chosen_elsewhere, judged
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board, slug
 from leakboard.site.matrix import matrix
@@ -41,21 +41,22 @@ SITE: Links = {"victim": "{}.html", "attack": "../../attacks/{}.html"}
 ALONE: Links = {"victim": "#{}", "attack": ""}
 
 
-def board_page(board: Board, links: Links = SITE, boards: Sequence[Board] = ()) -> dict[str, Any]:
+def board_page(board: Board, links: Links = SITE, tables: Views | None = None) -> dict[str, Any]:
     """Return what the template ``board`` shows.
 
     Args:
         board: the leaderboard.
         links: formats of links.
-        boards: all boards of the site.
+        tables: of all boards of the site; None if the board stands alone.
     """
+    tables = judged({board.name: views(board)}) if tables is None else tables
     panels, pictures = charts.plug_in_losses(board), charts.projections(board)
     return {
         "title": board.question,
         "board": board,
         "facts": facts(board),
-        "matrix": matrix(views(board)),
-        "sections": _sections(board, links, boards),
+        "matrix": matrix(tables[board.name]),
+        "sections": _sections(board, links, tables),
         "panels": panels,
         "panel_key": charts.key(panels),
         "projections": pictures,
@@ -105,9 +106,9 @@ def _dated(commit: str) -> str:
     return f" ({shown})" if shown else ""
 
 
-def _sections(board: Board, links: Links, boards: Sequence[Board]) -> list[dict[str, Any]]:
+def _sections(board: Board, links: Links, tables: Views) -> list[dict[str, Any]]:
     sections, anchored = [], set()
-    for number, view in enumerate((judged(view, board, boards) for view in views(board)), start=1):
+    for number, view in enumerate(tables[board.name], start=1):
         rows, candidates = [], {row["slug"] for row in view.comparable}
         choice = keeps_most(view)
         for row in view.rows:
@@ -139,7 +140,7 @@ def _sections(board: Board, links: Links, boards: Sequence[Board]) -> list[dict[
                 "same": [(column, text) for column in same if (text := cell(column, rows[0]).text)],
                 "choice": choice,
                 "needs": needs(choice.best, attack_seconds(board, choice.best)) if choice else "",
-                "elsewhere": chosen_elsewhere(view, boards),
+                "elsewhere": chosen_elsewhere(view, tables),
                 "scatter": charts.scatter(view) if view.is_scored else None,
                 "curves": charts.curves(view) if view.is_scored else [],
             }

@@ -14,6 +14,7 @@ from leakboard.board.table_layouts import TABLES
 from leakboard.pipeline.records import Record
 from leakboard.pipeline.runner import Run
 from leakboard.site import front, libraries, papers
+from leakboard.site.across import judged
 from leakboard.site.board_pages import ALONE, board_page, victims
 from leakboard.site.charts import Figure
 from leakboard.site.content import Board, make_board, read_board, slug
@@ -23,7 +24,7 @@ from leakboard.site.own_report import Notes, own_report
 from leakboard.site.pages import page
 from leakboard.site.readme import write_readme
 from leakboard.site.utility import UTILITIES
-from leakboard.site.views import counted
+from leakboard.site.views import counted, views
 from leakboard.store import write_file
 from leakboard.suite.labels import parse
 from leakboard.suite.names import natural
@@ -114,7 +115,9 @@ def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, s
     for name in ("site.css", "site.js"):
         yield f"assets/{name}", libraries.own(name)
     more = {"documentation": documentation}
-    parts = {"figure": front.figure(boards), "doors": front.doors(documentation), "boards": front.cards(boards)}
+    tables = judged({board.name: views(board) for board in boards})
+    cards = front.cards(boards, tables)
+    parts = {"figure": front.figure(tables), "doors": front.doors(documentation), "boards": cards}
     yield "index.html", _page("index", "", title="LeakBoard", **parts, **more)
     for file, content in encoder_pages(boards).items():
         yield f"encoders/{file}", _listing(documentation, **content)
@@ -124,7 +127,7 @@ def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, s
         home, root = f"boards/{board.name}", "../../"
         cited = sorted({papers.paper_of(row) for row in board.comparison} - {""})
         files = [(name, papers.file_of(name)) for name in cited]
-        yield f"{home}/index.html", _page("board", root, **board_page(board, boards=boards), papers=files, **more)
+        yield f"{home}/index.html", _page("board", root, **board_page(board, tables=tables), papers=files, **more)
         for victim in victims(board):
             elsewhere = [name for name in known if name != board.name and victim["options"] in known[name]]
             content = {"board": board, "victim": victim, "elsewhere": elsewhere, **more}

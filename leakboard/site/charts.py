@@ -47,7 +47,7 @@ NAMED = {"textposition": "top center", "textfont": {"size": 12}}
 def scatter(view: View) -> Figure | None:
     """Return privacy against utility of a board's table, with named points; None if fewer than two victims have both.
 
-    Victims that are useless for the task are grey, and victims that met weaker attacks only are hollow. Neither are on
+    Victims that are useless for the task are grey, and victims that met weaker attacks only are hollow. Neither is on
     the Pareto front. The page's script places the names; the first points of the figure keep theirs.
     """
     import pandas as pd

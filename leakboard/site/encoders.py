@@ -88,7 +88,7 @@ def answer(compared: Sequence[Comparison]) -> str:
     ties = f"; in {undecided} no difference is seen" if undecided else ""
     start = "It depends on the secret. " if max(leading.values()) < len(compared) - undecided else ""
     number = "1 comparison" if len(compared) == 1 else f"{len(compared)} comparisons"
-    return f"{start}These leak least in {number}: {', '.join(counts)}{ties}. Each of tied encoders counts."
+    return f"{start}In {number} these leak least: {', '.join(counts)}{ties}. Tied encoders both count."
 
 
 def encoder_pages(boards: Sequence[Board]) -> dict[str, Mapping[str, Any]]:

@@ -6,27 +6,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leakboard.board.schema import metric_title
 from leakboard.site import charts
-from leakboard.site.across import joined
+from leakboard.site.across import Views, joined
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board
 from leakboard.site.matrix import matrix
 from leakboard.site.needs import needs
 from leakboard.site.rendering import decimals
-from leakboard.site.views import View, views
+from leakboard.site.views import View
 
 FIGURE_OF = ("ag(duplicates=keep)", "entities", "bert")
 """The dataset, the threat and the encoder of the figure."""
 CLAIMS = {"violated": " An audit refutes its claim.", "unproven": " Its claim is not proved."}
 """What is said of a privacy claim, by its verdict."""
+LEAST_SHOWN = 0.005
+"""A smaller score is shown as 0.00, and is no headline."""
 NEARLY_ALL = 0.99
 """Share of linked vectors that a card counts."""
 
 
-def figure(boards: Sequence[Board]) -> dict[str, Any] | None:
+def figure(tables: Views) -> dict[str, Any] | None:
     """Return the figure of the front page and its message; None if no board has its dataset."""
-    view = joined(boards, *FIGURE_OF)
-    return {"scatter": charts.scatter(view), "message": _message(view), "view": view} if view else None
+    dataset, threat, encoder = FIGURE_OF
+    for view in (view for views in tables.values() for view in views):
+        if view.threat.name == threat and view.rows[0]["dataset_options"] == dataset:
+            together = joined(tables, view, encoder)
+            if len(together.rows) > 1:
+                return {"scatter": charts.scatter(together), "message": _message(together), "view": together}
+    return None
 
 
 def _message(view: View) -> str:
@@ -53,13 +61,12 @@ class Headline:
     text: str
 
 
-def headline(board: Board) -> Headline:
-    """Return the one number of a board.
+def headline(board: Board, made: Sequence[View]) -> Headline:
+    """Return the one number of a board and its tables.
 
     Broken mechanisms; or stores whose vectors are linked; or the privacy that is kept at a small loss; or, for other
     threats than secrets of texts, the score of the strongest attack.
     """
-    made = views(board)
     if compared := matrix(made):
         broken = sum(bool(mechanism.violated) for mechanism in compared.published)
         return Headline(f"{broken} of {len(compared.published)}", "mechanisms of papers break their claim")
@@ -76,13 +83,13 @@ def headline(board: Board) -> Headline:
             text = f"privacy kept{most}: {kept['victim']}, {loss}"
             if choice.no_better:
                 text = f"privacy kept{most}: {kept['victim']}; no defence here keeps more {loss}"
-            text = f"{text} ({view.dataset})"
+            text = f"{text} ({view.dataset}).{CLAIMS.get(kept['verdict'], '')}"
             return Headline(decimals(kept["empirical_privacy"], 2), text)
-    scored = [(row, view) for view in made if view.is_scored for row in view.rows if row["attack_score"] >= 0.005]
+    scored = [(row, view) for view in made if view.is_scored for row in view.rows if row["attack_score"] >= LEAST_SHOWN]
     if not scored:
         return Headline(str(len({row["victim"] for row in board.rows})), "victims")
     row, view = max(scored, key=lambda pair: pair[0]["attack_score"])
-    given = f"given away ({view.metrics[0]} of the strongest attack)"
+    given = f"given away by the strongest attack ({metric_title(row['attack_metric'], [row['threat']])})"
     text = f"{given}: {row['victim']}, {view.short_title} ({view.dataset})"
     return Headline(decimals(row["attack_score"], 2), text)
 
@@ -97,14 +104,14 @@ def doors(documentation: str) -> list[dict[str, str]]:
     ]
 
 
-def cards(boards: Sequence[Board]) -> list[dict[str, Any]]:
+def cards(boards: Sequence[Board], tables: Views) -> list[dict[str, Any]]:
     """Return a card for each board."""
     return [
         {
             "name": board.name,
             "question": board.question,
             "answer": board.findings.lead,
-            "headline": headline(board),
+            "headline": headline(board, tables[board.name]),
         }
         for board in boards
     ]

@@ -6,6 +6,7 @@ import pytest
 from made_records import record
 
 from leakboard.site import front
+from leakboard.site.across import judged
 from leakboard.site.board_pages import board_page
 from leakboard.site.content import make_board
 from leakboard.site.encoders import answer, comparisons, encoder_pages
@@ -47,9 +48,17 @@ def boards(board):
     return [board("one", undefended, dpnr, dropout), board("two", undefended, on_ag("lstm", accuracy=0.7, privacy=0.2))]
 
 
+def tables(*boards):
+    return judged({board.name: views(board) for board in boards})
+
+
+def headline(board):
+    return front.headline(board, tables(board)[board.name])
+
+
 class TestFront:
     def test_the_figure_has_the_encoder_and_its_defences_of_all_boards_once(self, boards):
-        shown = front.figure(boards)
+        shown = front.figure(tables(*boards))
         names = [row["victim_options"] for row in shown["view"].rows]
         assert names == [f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)", LAST_LAYER]
         assert shown["view"].rows[0]["slug"].startswith("boards/one/dpnr-")
@@ -62,7 +71,7 @@ class TestFront:
         often = on_ag(f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)", attack="sixteen", accuracy=0.79, privacy=0.16)
         often = dataclasses.replace(often, claim={**CLAIM, "observations": 16})
         made = board("one", on_ag(LAST_LAYER, accuracy=0.8, privacy=0.1), once, often)
-        assert "keeps most: 0.30 (0.16 if a text is published 16 times). " in front.figure([made])["message"]
+        assert "keeps most: 0.30 (0.16 if a text is published 16 times). " in front.figure(tables(made))["message"]
         row = next(row for row in views(made)[0].rows if "dpnr" in row["victim_options"])
         assert (row["attacks"], row["repeated"]) == (1, "0.16 if a text is published 16 times")
 
@@ -75,27 +84,27 @@ class TestFront:
         assert row["repeated"] == ""
 
     def test_without_its_dataset_there_is_no_figure(self, board):
-        assert front.figure([board("b", record("a"), record("c"))]) is None
+        assert front.figure(tables(board("b", record("a"), record("c")))) is None
 
     def test_a_card_has_the_privacy_at_a_small_loss(self, boards, board):
-        assert front.headline(boards[0]).number == "0.40"
+        assert headline(boards[0]).number == "0.40"
         no_better = board("b", on_ag("net", privacy=0.1), on_ag("defence(encoder=net)", privacy=0.11))
-        assert front.headline(no_better).number == "0.10"
-        assert "no defence here keeps more" in front.headline(no_better).text
+        assert headline(no_better).number == "0.10"
+        assert "no defence here keeps more" in headline(no_better).text
 
     def test_a_card_of_another_threat_has_the_highest_score(self, board):
         fields = {"threat": "words", "attack_metric": "recall@5", "secrets": ("words",)}
         made = board("b", record("a", privacy=0.9, **fields), record("c", privacy=0.7, **fields))
-        assert front.headline(made).number == "0.30"
-        assert front.headline(made).text.startswith("given away (")
-        assert "c, words: which word is this vector (data)" in front.headline(made).text
+        assert headline(made).number == "0.30"
+        assert headline(made).text.startswith("given away by the strongest attack (")
+        assert "c, words: which word is this vector (data)" in headline(made).text
 
     def test_a_board_of_links_counts_stores_that_are_linked(self, board):
         def store(name, score):
             made = record(name, "linking", secrets=("text",), privacy=1 - score, score=score)
             return dataclasses.replace(made, threat="linking", attack_metric="linked_at_1_percent_false_links")
 
-        made = front.headline(board("b", store("a", 1.0), store("b", 0.99), store("c", 0.98)))
+        made = headline(board("b", store("a", 1.0), store("b", 0.99), store("c", 0.98)))
         assert made.number == "2 of 3"
         assert made.text == "stores with at least 99 % of the vectors linked to their texts (data, 0 known pairs)"
 
@@ -109,7 +118,7 @@ class TestOtherBoards:
 
         def section(i, audited=None):
             made = [boards[0] if audited is None else audited, boards[1]]
-            (one,) = board_page(made[i], boards=made)["sections"]
+            (one,) = board_page(made[i], tables=tables(*made))["sections"]
             return one
 
         return section
@@ -119,6 +128,20 @@ class TestOtherBoards:
         other = sections(1)["elsewhere"]
         assert (other["board"], other["victim_options"]) == ("one", f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)")
         assert other["slug"].startswith("boards/one/dpnr-")
+
+    def test_boards_with_other_secrets_are_not_compared(self, boards, board):
+        better = on_ag(f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)", accuracy=0.79, privacy=0.4, secrets=("age",))
+        other = board("three", on_ag(LAST_LAYER, accuracy=0.8, privacy=0.1, secrets=("age",)), better)
+        (section,) = board_page(boards[1], tables=tables(boards[1], other))["sections"]
+        assert section["elsewhere"] is None
+
+    def test_a_verdict_on_another_claim_of_the_victim_is_not_taken_over(self, board):
+        victim = f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)"
+        held = board("one", on_ag(LAST_LAYER), dataclasses.replace(on_ag(victim), claim=CLAIM))
+        larger = {**CLAIM, "epsilon": 7.0, "proved": 9.0}
+        unproven = board("two", on_ag(LAST_LAYER), dataclasses.replace(on_ag(victim), claim=larger))
+        (section,) = board_page(held, tables=tables(held, unproven))["sections"]
+        assert {row["verdict"] for row in section["rows"]} == {"holds, not audited", ""}
 
     def test_a_page_alone_compares_with_no_board(self, boards):
         (section,) = board_page(boards[1])["sections"]
@@ -130,8 +153,8 @@ class TestOtherBoards:
             board(name, on_ag(LAST_LAYER), dataclasses.replace(on_ag(victim), claim={**CLAIM, "proved": proved}))
             for name, proved in (("one", 5.0), ("two", 9.0))
         )
-        for here, where in ((held, "on two"), (unproven, "")):
-            (section,) = board_page(here, boards=[held, unproven])["sections"]
+        for here, where in ((held, "on the board two"), (unproven, "")):
+            (section,) = board_page(here, tables=tables(held, unproven))["sections"]
             shown = {row["victim_options"]: (row["verdict"], row["verdict_small"]) for row in section["rows"]}
             assert shown == {victim: ("unproven", where), LAST_LAYER: ("", "no claim")}
         (alone,) = board_page(held)["sections"]
@@ -157,8 +180,8 @@ class TestEncoders:
     def test_the_answer_counts_how_often_each_leaks_least(self, boards, board):
         (decided,) = comparisons(boards)
         (tied,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
-        assert answer([decided]) == "These leak least in 1 comparison: LSTM in 1. Each of tied encoders counts."
-        told = "These leak least in 2 comparisons: LSTM in 1; in 1 no difference is seen. Each of tied encoders counts."
+        assert answer([decided]) == "In 1 comparison these leak least: LSTM in 1. Tied encoders both count."
+        told = "In 2 comparisons these leak least: LSTM in 1; in 1 no difference is seen. Tied encoders both count."
         assert answer([decided, tied]) == told
         assert answer([tied]) == ""
 
@@ -166,7 +189,7 @@ class TestEncoders:
         rows = [on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.3)]
         swapped = [on_ag(LAST_LAYER, privacy=0.3), on_ag("lstm", privacy=0.1)]
         made = [one for records in (rows, swapped) for one in comparisons([board("b", *records)])]
-        assert answer(made).startswith("It depends on the secret. These leak least in 2 comparisons: ")
+        assert answer(made).startswith("It depends on the secret. In 2 comparisons these leak least: ")
 
     def test_one_encoder_is_not_compared(self, board):
         (one,) = comparisons([board("b", on_ag("lstm"))])

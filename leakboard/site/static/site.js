@@ -42,7 +42,7 @@ function load(name) {
 
 // A chart is drawn again when the window changes: one drawing after the other, since names are placed by pixels.
 function draw(box) {
-  box.drawn = (box.drawn ?? Promise.resolve()).then(() => drawOnce(box));
+  box.drawn = (box.drawn ?? Promise.resolve()).catch(() => {}).then(() => drawOnce(box));
   return box.drawn;
 }
 
@@ -170,6 +170,8 @@ function tellChoice(view, typed) {
     ties.forEach((tie, i) => parts.push(isolated(tie.victim), i < ties.length - 1 ? "; " : "."));
   }
   view.querySelector(".result").replaceChildren(...parts);
+  const { best: first } = view.querySelector(".answer").dataset;
+  view.querySelector(".had").hidden = best.slug !== first;
 }
 
 function download(kind) {
