@@ -117,7 +117,13 @@ TABLES: Mapping[str, Table] = {
     "page: measures": Table("Other measures of a victim.", last=("attack",)),
     "page: groups": Table("The groups of a victim's secrets."),
     "page: costs": Table("Time and memory of the stages of a victim.", ("stage",)),
-    "page: comparison": Table("Published numbers next to ours.", ("victim",), ("attack", "dataset", "board")),
+    "page: comparison": Table(
+        "Published numbers next to ours.",
+        ("victim",),
+        ("attack", "dataset", "board"),
+        in_sight=("victim", "metric", "variable", "ours", "theirs", "difference", "attack", "board"),
+        on_wide=("group", "dataset"),
+    ),
     "page: published": Table("Published numbers next to those of a victim.", ("source",), ("attack", "dataset")),
     "page: attack list": Table("The attacks of all boards.", ("attack",)),
     "page: reported": Table(

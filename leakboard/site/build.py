@@ -235,6 +235,7 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
             {
                 "caption": source,
                 "columns": columns("page: comparison"),
+                "layout": TABLES["page: comparison"],
                 "rows": [row for row in rows if row["source"] == source],
             }
             for source in dict.fromkeys(row["source"] for row in rows)

@@ -71,11 +71,23 @@ def comparisons(boards: Sequence[Board]) -> list[Comparison]:
             if encoder := _encoder(row):
                 key = row["dataset_options"], row["threat"], "; ".join(sorted(row["secrets"].split("; ")))
                 groups.setdefault(key, []).append((view, _linked(row, board, encoder)))
+    names = _dataset_names([row for members in groups.values() for _, row in members])
     made = []
     for members in groups.values():
         rows = sorted((row for _, row in members), key=lambda row: -row["empirical_privacy"])
-        made.append(Comparison(rows[0]["dataset"], members[0][0], rows))
+        made.append(Comparison(names[rows[0]["dataset_options"]], members[0][0], rows))
     return sorted(made, key=lambda one: (-len(one.best), natural(one.dataset), natural(one.view.secrets)))
+
+
+def _dataset_names(rows: Sequence[Row]) -> dict[str, str]:
+    """Return the name of each dataset by its label, with its options if several datasets have the name."""
+    names = {row["dataset_options"]: row["dataset"] for row in rows}
+    several = Counter(names.values())
+    options = {label: ", ".join(f"{key}={value}" for key, value in parse(label)[1].items()) for label in names}
+    return {
+        label: f"{name} ({options[label]})" if several[name] > 1 and options[label] else name
+        for label, name in names.items()
+    }
 
 
 def answer(compared: Sequence[Comparison]) -> str:
@@ -111,8 +123,8 @@ def encoder_pages(boards: Sequence[Board]) -> dict[str, Mapping[str, Any]]:
             for board, view in _scored(boards)
             if (rows := [_linked(row, board, name) for row in view.rows if _defends(row) == name])
         ]
-        intro = " ".join(one.sentence for one in compared if _of(one.rows, name))
-        pages[file_of(name)] = {"eyebrow": "Encoder", "heading": name, "intro": intro, "listings": alone + defended}
+        text = "\n".join(f"- {one.sentence}" for one in compared if _of(one.rows, name))
+        pages[file_of(name)] = {"eyebrow": "Encoder", "heading": name, "text": text, "listings": alone + defended}
     return pages
 
 
