@@ -10,14 +10,19 @@ The attacker has a posterior probability P(x | t) of each word at each place t o
 The prior p(x) of single words becomes (1 - s) p(x) + s q(x). The share s is chosen on texts of the attacker's own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from leakboard.attacks._reading.likely_words import Numbers
 from leakboard.interfaces import Integers
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 SHARPNESS = 25.0
 """Weight of a cosine in the exponent: how much more near texts count than others."""
@@ -35,8 +40,10 @@ class Topics:
     """tf-idf vectors of length 1, float64 (n, W)."""
 
     @classmethod
-    def of(cls, texts: Sequence[Integers], words: int) -> "Topics":
+    def of(cls, texts: Sequence[Integers], words: int) -> Topics:
         """Count the words of texts, given as codes below ``words``."""
+        from scipy import sparse
+
         texts = [text for text in texts if len(text)]
         rows = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
         columns = np.concatenate([np.empty(0, np.int64), *texts])

@@ -1,6 +1,7 @@
 """Audits of functions whose outputs are words, sets and texts: both sides, and what cannot be audited."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ class TestBothSides:
 
         result = audit(unknown_words_are_kept, epsilon=6.0, inputs=[("cat", "dog")])
         assert result.verdict == "violated"
-        assert result.event.startswith("the output is not '")
+        assert set(re.findall(r"'(\w+)'", result.event)) in ({"dog"}, set(WORDS[:3]))  # one event in two ways
 
     @pytest.mark.parametrize(("true_epsilon", "verdict"), [(1.0, "not refuted"), (1.6, "violated")])
     def test_texts(self, true_epsilon, verdict):
