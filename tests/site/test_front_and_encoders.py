@@ -90,7 +90,7 @@ class TestFront:
         assert headline(boards[0]).number == "0.40"
         no_better = board("b", on_ag("net", privacy=0.1), on_ag("defence(encoder=net)", privacy=0.11))
         assert headline(no_better).number == "0.10"
-        assert "no defence here keeps more" in headline(no_better).text
+        assert "no defence here keeps measurably more" in headline(no_better).text
 
     def test_a_card_of_another_threat_has_the_highest_score(self, board):
         fields = {"threat": "words", "attack_metric": "recall@5", "secrets": ("words",)}
