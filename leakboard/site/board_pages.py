@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,7 @@ def _sections(board: Board, links: Links, tables: Views) -> list[dict[str, Any]]
     sections, anchored = [], set()
     for number, view in enumerate(tables[board.name], start=1):
         rows, candidates = [], {row["slug"] for row in view.comparable}
+        weaker = {row["slug"] for row in view.left_out}
         choice = keeps_most(view)
         for row in view.rows:
             anchor = f"victim-{row['slug']}"
@@ -120,7 +121,7 @@ def _sections(board: Board, links: Links, tables: Views) -> list[dict[str, Any]]
                     "attack_small": "; ".join(filter(None, (f"of {row['attacks']} tried", row["repeated"]))),
                     "paper": source.paper if (source := source_of("victim", row["victim_options"])) else None,
                     "row_class": "useless" if is_useless(row) else "",
-                    "small": row.get("small") or _why_not_chosen(row, view, candidates),
+                    "small": charts.WEAKER_ATTACKS if row["slug"] in weaker else row.get("small", ""),
                     "row_id": anchor if anchor not in anchored else f"{anchor}-{number}",
                     "victim_href": links["victim"].format(row["slug"]),
                     "attack_href": links["attack"].format(row["attack_slug"]),
@@ -153,11 +154,6 @@ def _table(view: View) -> str:
     if not view.is_scored:
         return "page: audited victims"
     return "page: victims" if view.utility is TASK else "page: searched victims"
-
-
-def _why_not_chosen(row: Row, view: View, candidates: Container[str]) -> str:
-    """Return why a useful victim is never chosen; empty for others."""
-    return charts.WEAKER_ATTACKS if row in view.drawn and row["slug"] not in candidates else ""
 
 
 def _numbers(row: Row, utility: Utility, is_candidate: bool) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from leakboard.metrics.audits import DELTA, DISTANCE, FALSE_POSITIVES, TRADE_OFF
 from leakboard.pipeline.records import Record
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board
-from leakboard.site.ranks import USELESS, is_useless, useful
+from leakboard.site.ranks import USELESS, is_useless
 from leakboard.site.utility import TASK, Utility
 from leakboard.site.views import View
 from leakboard.suite.labels import number, without
@@ -40,6 +40,7 @@ CURVES = (
 Lyu et al. (2020), figure 3, tables 2 and 3; Vu et al. (2019), figure 3.
 """
 WEAKER_ATTACKS = "met weaker attacks only"
+"""What is said of the victims that a view leaves out."""
 NAMED = {"textposition": "top center", "textfont": {"size": 12}}
 """How points have their names."""
 
@@ -64,9 +65,8 @@ def scatter(view: View) -> Figure | None:
     figure = privacy_utility(pd.DataFrame(rows, columns=[*names, "link"]).astype(object), view.utility.column)
     for trace in figure.select_traces({"mode": "markers"}):
         trace.update(mode="markers+text", text=[_name(str(row["victim"])) for row in rows], **NAMED)
-    slugs = {row["slug"] for row in comparable}
     hollow = {"symbol": "circle-open", "size": 10, "color": COLOURS[0], "line": {"width": 2}}
-    _apart(figure, [row for row in useful(view.drawn) if row["slug"] not in slugs], axes, WEAKER_ATTACKS, hollow)
+    _apart(figure, view.left_out, axes, WEAKER_ATTACKS, hollow)
     grey = {"color": "#808080", "symbol": "x-thin", "size": 9, "line": {"width": 2, "color": "#808080"}}
     useless = [row for row in view.drawn if is_useless(row)]
     _apart(figure, useless, axes, USELESS, grey)

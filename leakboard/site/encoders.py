@@ -114,13 +114,14 @@ def encoder_pages(boards: Sequence[Board]) -> dict[str, Mapping[str, Any]]:
             "listings": [_table(f"{one.dataset}, {one.view.short_title}", one.rows) for one in compared],
         }
     }
+    scored = _scored(boards)
     for name in dict.fromkeys(row["encoder"] for one in made for row in one.rows):
         alone = [
             _table(f"{one.dataset}, {one.view.short_title}", rows) for one in made if (rows := _of(one.rows, name))
         ]
         defended = [
             _table(f"Defences of {name}, on the board {board.name}: {view.dataset}, {view.short_title}", rows)
-            for board, view in _scored(boards)
+            for board, view in scored
             if (rows := [_linked(row, board, name) for row in view.rows if _defends(row) == name])
         ]
         text = "\n".join(f"- {one.sentence}" for one in compared if _of(one.rows, name))

@@ -85,9 +85,10 @@ class View:
         return [row for row in drawn if reference is None or reference["attack_options"] in row["met"]]
 
     @property
-    def left_out(self) -> int:
-        """Return how many victims may not be chosen, since they met weaker attacks only."""
-        return len(useful(self.drawn)) - len(self.comparable)
+    def left_out(self) -> list[Row]:
+        """Return the victims that may not be chosen, since they met weaker attacks only."""
+        slugs = {row["slug"] for row in self.comparable}
+        return [row for row in useful(self.drawn) if row["slug"] not in slugs]
 
     @property
     def front(self) -> list[Row]:

@@ -157,7 +157,7 @@ function tellChoice(view, typed) {
     element.textContent = text;
     return element;
   });
-  const { utility } = view.querySelector(".answer").dataset;
+  const { utility, best: first } = view.querySelector(".answer").dataset;
   if (!noBetter) best.row.classList.add("chosen");
   const limit = `at a loss of at most ${loss} point${loss === 1 ? "" : "s"}`;
   const parts = noBetter
@@ -170,7 +170,6 @@ function tellChoice(view, typed) {
     ties.forEach((tie, i) => parts.push(isolated(tie.victim), i < ties.length - 1 ? "; " : "."));
   }
   view.querySelector(".result").replaceChildren(...parts);
-  const { best: first } = view.querySelector(".answer").dataset;
   view.querySelector(".had").hidden = best.slug !== first;
 }
 
