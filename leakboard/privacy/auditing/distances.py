@@ -84,16 +84,15 @@ def pairs_at_distances(
     learned: list[Pair] = []
     further: list[Pair] = []
     for segment in segments:
-        pairs = [measured(segment(0.5**halvings), distance) for halvings in range(HALVINGS)]
+        pairs = _halved(segment, distance)
         middle = _unique([_at_loss(pairs, epsilon, loss) for loss in LOSSES])
         ends = _unique([_at_loss(pairs, epsilon, NEAR_LOSS), max(pairs, key=lambda pair: pair.distance)])
         learned += middle
         further += [pair for pair in ends if not any(pair is other for other in middle)]
     if distance is not angle:
         # one pair: of many near pairs one looks best by chance, since bounds are divided by their distances
-        first = _segments(dimension, dtype, OFF_MIDDLE)[0]
-        pairs = [measured(first(0.5**halvings), distance) for halvings in range(HALVINGS)]
-        further.append(_at_loss(pairs, epsilon, NEAR_LOSS))
+        off_middle = _halved(_segments(dimension, dtype, OFF_MIDDLE)[0], distance)
+        further.append(_at_loss(off_middle, epsilon, NEAR_LOSS))
     inner = [] if distance is angle else interior(dimension, generator, dtype)
     return learned, further + [measured(pair, distance) for pair in inner]
 
@@ -108,6 +107,11 @@ def measured(pair: Pair, distance: DistanceFunction) -> Pair:
     if not isinstance(value, Real) or not 0 <= value < math.inf:
         raise ValueError(f"it gives {value!r} for {pair.name}; allowed: a number from 0, not infinite")
     return replace(pair, distance=float(value))
+
+
+def _halved(segment: Segment, distance: DistanceFunction) -> list[Pair]:
+    """Return the pairs of a segment at its whole length, half of it, and so on."""
+    return [measured(segment(0.5**halvings), distance) for halvings in range(HALVINGS)]
 
 
 def _at_loss(pairs: Sequence[Pair], epsilon: float, loss: float) -> Pair:
