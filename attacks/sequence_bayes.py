@@ -69,7 +69,7 @@ class SequenceBayes(SanitisedWordsAttack):
         dev = [words(text) for text in view.auxiliary.texts("dev")[: CHOSEN_ON if is_chosen else 0]]
         rng = np.random.default_rng(seed)
         tried: list[Releases] = [*zip(*(channel.publish(dev, rng) for _ in range(self.observations)), strict=True)]
-        known, law = (self._prior(own, texts) for texts in (train, own.texts))
+        known, law = (Prior.of(own, texts) for texts in (train, own.texts))
 
         def read(texts: Sequence[Releases]) -> WordReadings:
             most = min(max(self.candidates, self.beam), len(own.words))
@@ -96,10 +96,6 @@ class SequenceBayes(SanitisedWordsAttack):
 
         return read
 
-    @staticmethod
-    def _prior(own: OwnWords, texts: Sequence[Integers]) -> "Prior":
-        return Prior(own.log_prior, Trigrams.fit(texts, len(own.words)), Topics.of(texts, len(own.words)))
-
     def _codes(self, lattice: Lattice, prior: "Prior", weight: float, topic: float) -> Integers:
         """Return the code of the word that is read at each place, int64 (T,)."""
         single = lattice.logs + prior.words[lattice.codes]
@@ -118,6 +114,11 @@ class Prior:
     """The logarithm of each word's share, float64 (W,)."""
     trigrams: Trigrams
     topics: Topics
+
+    @classmethod
+    def of(cls, own: OwnWords, texts: Sequence[Integers]) -> "Prior":
+        """Count the pairs, the triples and the topics of texts, given as codes of the attacker's words."""
+        return cls(own.log_prior, Trigrams.fit(texts, len(own.words)), Topics.of(texts, len(own.words)))
 
     def mixed(self, lattice: Lattice, posterior: Numbers, weight: float, topic: float) -> Lattice:
         """Return the lattice with the prior of single words and of the topic.
