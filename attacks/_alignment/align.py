@@ -6,6 +6,7 @@
 | scale | a factor, and a shift of the mean | the same |
 | permutation | a factor, noise and an order of coordinates | equal dimensions |
 | rotation | a factor, noise and any rotation or reflection | equal dimensions |
+| unwhitened | whitening, which has no key; ``auto`` does not try it | at most the own dimension |
 | procrustes | the same, by pairs alone | equal dimensions, pairs |
 | least_squares | any linear map, by pairs alone | pairs |
 | whitened | any invertible linear map, by pairs and neighbourhoods | equal dimensions, pairs |
@@ -23,11 +24,13 @@ from leakboard.attacks._alignment.criterion import closeness, pair_likeness, pai
 from leakboard.attacks._alignment.linear_maps import ridge, whitened_rotation
 from leakboard.attacks._alignment.moments import scale_and_noise
 from leakboard.attacks._alignment.permutation import chance_likeness, find_order, partial_likeness
-from leakboard.attacks._alignment.rotation import find_rotation, procrustes
+from leakboard.attacks._alignment.rotation import find_components, find_rotation, procrustes
 from leakboard.errors import RequestError
 from leakboard.interfaces import Floats
 
-Method = Literal["auto", "identity", "scale", "permutation", "rotation", "procrustes", "least_squares", "whitened"]
+Method = Literal[
+    "auto", "identity", "scale", "permutation", "rotation", "unwhitened", "procrustes", "least_squares", "whitened"
+]
 MIN_ROWS = 50
 """Fewer stored or own vectors have no shape to be aligned without pairs."""
 LEFT_OUT_PAIRS = 100
@@ -102,7 +105,7 @@ def align(
     reasons = {name: _why_not(name, own, stored, pairs) for name in METHODS}
     if method != "auto" and reasons.get(method, "unknown"):
         raise RequestError(f"method {method!r}: {reasons.get(method) or 'allowed: auto, ' + ', '.join(METHODS)}")
-    names = [name for name in METHODS if method == name or (method == "auto" and not reasons[name])]
+    names = [name for name in METHODS if method == name or (method == "auto" and name in AUTO and not reasons[name])]
     if not names:
         zeros = linear(np.zeros((stored.shape[1], own.shape[1]), np.float32))
         return replace(zeros, method="none", details=reasons["permutation"] or reasons["identity"])
@@ -162,11 +165,11 @@ def _why_not(name: str, own: Floats, stored: Floats, pairs: Pairs | None) -> str
     d, e = own.shape[1], stored.shape[1]
     if name in ("procrustes", "least_squares", "whitened") and not pairs:
         return "it needs pairs"
-    if name in ("identity", "scale") and e > d:
+    if name in ("identity", "scale", "unwhitened") and e > d:
         return f"{e} stored dimensions are more than the {d} own ones"
     if name in ("permutation", "rotation", "procrustes", "whitened") and e != d:
         return f"{e} stored dimensions, {d} own ones: only pairs or truncation help"
-    if name in ("permutation", "rotation", "whitened") and min(len(own), len(stored)) < MIN_ROWS:
+    if name in ("permutation", "rotation", "unwhitened", "whitened") and min(len(own), len(stored)) < MIN_ROWS:
         return f"{len(own)} own and {len(stored)} stored vectors; it needs {MIN_ROWS} of each"
     return ""
 
@@ -188,6 +191,11 @@ def _permutation(problem: Problem) -> Alignment:
 def _rotation(problem: Problem) -> Alignment:
     plain, noise = problem.unscaled, problem.scale_and_noise[1]
     return _scaled(problem, find_rotation(plain.own, plain.stored, noise, plain.pairs, plain.seed))
+
+
+def _unwhitened(problem: Problem) -> Alignment:
+    matrix = find_components(problem.own, problem.stored, problem.seed)
+    return Alignment(matrix, problem.stored.mean(0), problem.own.mean(0))
 
 
 def _procrustes(problem: Problem) -> Alignment:
@@ -236,8 +244,11 @@ METHODS: dict[str, Callable[[Problem], Alignment]] = {
     "scale": _scale,
     "permutation": _permutation,
     "rotation": _rotation,
+    "unwhitened": _unwhitened,
     "procrustes": _procrustes,
     "least_squares": _least_squares,
     "whitened": _whitened,
 }
 """By rising number of free parameters."""
+AUTO = frozenset(METHODS) - {"unwhitened"}
+"""Methods that ``auto`` tries. Who knows that a store is whitened names the method."""

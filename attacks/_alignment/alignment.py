@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from leakboard.interfaces import Floats
+
+STILL = 1e-3
+"""Coordinates are still if they vary by less than this share of the coordinate that varies most."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,19 @@ class Alignment:
     def __call__(self, stored: Floats) -> Floats:
         """Map stored vectors, float32 (n, e), to own vectors, float32 (n, d)."""
         return ((stored - self.centre) @ self.matrix + self.shift).astype(np.float32)
+
+    def without_still(self, own: Floats) -> Alignment:
+        """Return the map with still coordinates at their mean.
+
+        A classifier that divides each coordinate by its standard deviation would blow up the map's errors there.
+
+        Args:
+            own: vectors of the attacker's own texts, float32 (m, d).
+        """
+        deviations = own.std(0)
+        still = deviations < STILL * deviations.max()
+        matrix, shift = np.where(still, np.float32(0), self.matrix), np.where(still, own.mean(0), self.shift)
+        return replace(self, matrix=matrix, shift=shift)
 
 
 def linear(matrix: Floats) -> Alignment:

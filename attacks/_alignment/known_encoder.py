@@ -15,7 +15,11 @@ from leakboard.threats.stores import StolenStore
 
 EXACT_PAIRS = 10**10
 """Largest number of pairs of vectors that are compared exactly."""
-REFINED: dict[str, tuple[Method, ...]] = {"rotation": ("procrustes", "least_squares"), "whitened": ("least_squares",)}
+REFINED: dict[str, tuple[Method, ...]] = {
+    "rotation": ("procrustes", "least_squares"),
+    "unwhitened": ("least_squares",),
+    "whitened": ("least_squares",),
+}
 """Maps that neighbourhoods found, and the methods that may fit them again to linked texts."""
 REFINEMENTS = 2
 SAMPLE = 20

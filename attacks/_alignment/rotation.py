@@ -3,6 +3,7 @@
 Refinement follows mini-vec2vec (Dar 2025, arXiv 2510.02348): the mean of the nearest own vectors stands for the unknown
 partner of a stored vector, and orthogonal Procrustes gives the next map. Here it begins with the few largest principal
 axes, where the neighbours are already right, and adds axes step by step. Known pairs count as many neighbourhoods.
+Whitening is undone in the same way, without a pair.
 """
 
 from dataclasses import dataclass
@@ -19,10 +20,15 @@ SIGNED_AXES = 12
 """Principal axes whose signs are found together."""
 STARTS = 6
 """Patterns of signs that are refined; the best goes on."""
-SCHEDULE = ((24, 6, 1_500, 20), (60, 8, 1_500, 20), (None, 3, 3_000, 20), (None, 4, 4_000, 8))
+Schedule = tuple[tuple[int | None, int, int, int], ...]
+SCHEDULE: Schedule = ((24, 6, 1_500, 20), (60, 8, 1_500, 20), (None, 3, 3_000, 20), (None, 4, 4_000, 8))
 """Stages: number of axes (None: all), rounds, stored vectors a round, neighbours."""
 PAIR_SHARE = 3.0
 """Weight of all known pairs together, in units of the neighbourhoods of one round."""
+
+
+WHITE_SCHEDULE = (*SCHEDULE[:2], (120, 6, 2_000, 20), (None, 6, 3_000, 20), (None, 12, 4_000, 10))
+"""The same between whitened spaces, where small components count as much as large ones."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,9 @@ class Clouds:
     """float32 (n, d)."""
     pairs: Pairs | None
     trust: Floats
-    """Share of the variance along each axis that is no noise, float32 (d,)."""
+    """Factor of rotated stored vectors along each axis before neighbours are sought, float32 (d,)."""
+    weights: Floats | float = 1.0
+    """Factor of own vectors along each axis when the rotation is fitted, float32 (d,)."""
 
 
 def find_rotation(own: Floats, stored: Floats, noise: float, pairs: Pairs | None, seed: int) -> Floats:
@@ -60,11 +68,39 @@ def find_rotation(own: Floats, stored: Floats, noise: float, pairs: Pairs | None
     if known:
         size = min(own.shape[1], max(first, len(known) // 2))
         starts.append(procrustes(known.stored[:, :size], known.own[:, :size]))
+    return stored_axes @ _refined(clouds, starts, SCHEDULE, rng) @ axes.T
+
+
+def find_components(own: Floats, stored: Floats, seed: int) -> Floats:
+    """Return the matrix (e, d) that maps whitened vectors back: ``stored @ matrix`` lines up with own - mean.
+
+    Whitening keeps the order of the principal components, since it has no key. Signs are found as in `find_rotation`.
+    Components of other texts differ by a rotation, which neighbourhoods find in the whitened space.
+
+    Args:
+        own: float32 (m, d).
+        stored: whitened vectors, largest component first, float32 (n, e) with e at most d.
+        seed: draws the rows of each round.
+    """
+    rng, mean, size = np.random.default_rng(seed), own.mean(0), stored.shape[1]
+    axes = principal_axes(own)[:, :size]
+    scores = (own - mean) @ axes
+    spread = np.maximum(scores.std(0), np.finfo(np.float32).tiny)
+    white = (stored - stored.mean(0)) / np.maximum(stored.std(0), np.finfo(np.float32).tiny)
+    signs = _signs(Clouds(scores, white * spread, None, spread), mean @ axes, 0 * spread, rng)
+    clouds = Clouds(scores, white, None, spread, spread)
+    rotation = _refined(clouds, [np.diag(pattern) for pattern in signs], WHITE_SCHEDULE, rng)
+    return (rotation * spread / np.maximum(stored.std(0), np.finfo(np.float32).tiny)[:, None]) @ axes.T
+
+
+def _refined(clouds: Clouds, starts: list[Floats], schedule: Schedule, rng: Generator) -> Floats:
+    """Refine each start, and the best of them by the schedule."""
+    first, all_axes = min(SIGNED_AXES, clouds.own.shape[1]), clouds.own.shape[1]
     refined = [_refine(clouds, start, len(start), 8, 1_000, 20, rng) for start in starts]
     best = max(refined, key=lambda rotation: _fit(clouds, rotation, first))
-    for size, rounds, rows, neighbours in SCHEDULE:
-        best = _refine(clouds, best, min(size or own.shape[1], own.shape[1]), rounds, rows, neighbours, rng)
-    return stored_axes @ best @ axes.T
+    for size, rounds, rows, neighbours in schedule:
+        best = _refine(clouds, best, min(size or all_axes, all_axes), rounds, rows, neighbours, rng)
+    return best
 
 
 def procrustes(source: Floats, target: Floats) -> Floats:
@@ -124,7 +160,8 @@ def _refine(
         queries = clouds.stored[drawn, :known] @ rotation * clouds.trust[:known]
         partners = clouds.own[nearest(queries, clouds.own[:, :known], neighbours).rows, :size].mean(1)
         pairs = clouds.pairs and Pairs(clouds.pairs.own[:, :size], clouds.pairs.stored[:, :size])
-        rotation = procrustes(*with_pairs(clouds.stored[drawn, :size], partners, pairs, PAIR_SHARE))
+        weights = clouds.weights if isinstance(clouds.weights, float) else clouds.weights[:size]
+        rotation = procrustes(*with_pairs(clouds.stored[drawn, :size], partners * weights, pairs, PAIR_SHARE))
     return rotation
 
 
