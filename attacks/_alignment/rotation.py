@@ -6,7 +6,7 @@ axes, where the neighbours are already right, and adds axes step by step. Known 
 Whitening is undone in the same way, without a pair.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
@@ -42,7 +42,7 @@ class Clouds:
     pairs: Pairs | None
     trust: Floats
     """Factor of rotated stored vectors along each axis before neighbours are sought, float32 (d,)."""
-    weights: Floats | float = 1.0
+    weights: Floats
     """Factor of own vectors along each axis when the rotation is fitted, float32 (d,)."""
 
 
@@ -62,7 +62,7 @@ def find_rotation(own: Floats, stored: Floats, noise: float, pairs: Pairs | None
     variances = scores.var(0)
     trust = variances / (variances + np.float32(noise**2) + 1e-12)
     known = pairs and Pairs((pairs.own - mean) @ axes, (pairs.stored - stored_mean) @ stored_axes)
-    clouds = Clouds(scores, (stored - stored_mean) @ stored_axes, known, trust)
+    clouds = Clouds(scores, (stored - stored_mean) @ stored_axes, known, trust, np.ones_like(trust))
     starts = [np.diag(signs) for signs in _signs(clouds, mean @ axes, stored_mean @ stored_axes, rng)]
     first = min(SIGNED_AXES, own.shape[1])
     if known:
@@ -82,15 +82,15 @@ def find_components(own: Floats, stored: Floats, seed: int) -> Floats:
         stored: whitened vectors, largest component first, float32 (n, e) with e at most d.
         seed: draws the rows of each round.
     """
-    rng, mean, size = np.random.default_rng(seed), own.mean(0), stored.shape[1]
-    axes = principal_axes(own)[:, :size]
+    rng, mean, tiny = np.random.default_rng(seed), own.mean(0), np.finfo(np.float32).tiny
+    axes = principal_axes(own)[:, : stored.shape[1]]
     scores = (own - mean) @ axes
-    spread = np.maximum(scores.std(0), np.finfo(np.float32).tiny)
-    white = (stored - stored.mean(0)) / np.maximum(stored.std(0), np.finfo(np.float32).tiny)
-    signs = _signs(Clouds(scores, white * spread, None, spread), mean @ axes, 0 * spread, rng)
-    clouds = Clouds(scores, white, None, spread, spread)
-    rotation = _refined(clouds, [np.diag(pattern) for pattern in signs], WHITE_SCHEDULE, rng)
-    return (rotation * spread / np.maximum(stored.std(0), np.finfo(np.float32).tiny)[:, None]) @ axes.T
+    spread, stored_spread = (np.maximum(part.std(0), tiny) for part in (scores, stored))
+    white = (stored - stored.mean(0)) / stored_spread
+    unsigned = Clouds(scores, white * spread, None, spread, spread)
+    starts = [np.diag(signs) for signs in _signs(unsigned, mean @ axes, np.zeros_like(spread), rng)]
+    rotation = _refined(replace(unsigned, stored=white), starts, WHITE_SCHEDULE, rng)
+    return (rotation * spread / stored_spread[:, None]) @ axes.T
 
 
 def _refined(clouds: Clouds, starts: list[Floats], schedule: Schedule, rng: Generator) -> Floats:
@@ -160,8 +160,8 @@ def _refine(
         queries = clouds.stored[drawn, :known] @ rotation * clouds.trust[:known]
         partners = clouds.own[nearest(queries, clouds.own[:, :known], neighbours).rows, :size].mean(1)
         pairs = clouds.pairs and Pairs(clouds.pairs.own[:, :size], clouds.pairs.stored[:, :size])
-        weights = clouds.weights if isinstance(clouds.weights, float) else clouds.weights[:size]
-        rotation = procrustes(*with_pairs(clouds.stored[drawn, :size], partners * weights, pairs, PAIR_SHARE))
+        targets = partners * clouds.weights[:size]
+        rotation = procrustes(*with_pairs(clouds.stored[drawn, :size], targets, pairs, PAIR_SHARE))
     return rotation
 
 
