@@ -7,9 +7,11 @@ import numpy as np
 
 from leakboard.attacks._alignment.align import Method, align
 from leakboard.attacks._alignment.alignment import Alignment, Pairs
+from leakboard.attacks._alignment.linear_maps import ridge
+from leakboard.attacks._alignment.rotation import procrustes
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Integers, Texts
-from leakboard.models.search import Neighbours, nearest
+from leakboard.models.search import Neighbours, nearest, normalised
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.stores import StolenStore
 
@@ -22,6 +24,8 @@ REFINED: dict[str, tuple[Method, ...]] = {
 }
 """Maps that neighbourhoods found, and the methods that may fit them again to linked texts."""
 REFINEMENTS = 2
+NEAR_ROUNDS = 10
+"""Largest number of times that a map is fitted again to near texts."""
 SAMPLE = 20
 """Number of texts on which two encoders are compared."""
 
@@ -55,7 +59,7 @@ class KnownEncoder:
 
         A map that neighbourhoods found is fitted again to stored vectors and candidates that are each other's nearest.
         Some of these links judge which method fits them best. If to them another text is as near, they are chance, and
-        the map stays as it was.
+        the map stays as it was. Without candidates and pairs, the own texts take their place (`_fitted_to_near_texts`).
 
         Args:
             method: how to align; ``auto`` takes what fits best.
@@ -71,6 +75,8 @@ class KnownEncoder:
             raise NotApplicable(f"alignment: {error}") from None
         if found.method == "none":
             raise NotApplicable(f"alignment: {found.details}")
+        if candidates is None and self.pairs is None and found.method in ("rotation", "unwhitened"):
+            return _fitted_to_near_texts(found, self.own, self.stored)
         if candidates is None or found.method not in REFINED:
             return found
         refined = found
@@ -87,6 +93,27 @@ class KnownEncoder:
             refined = best
         fitted = f"fitted again by {refined.method} to {len(linked[0])} linked texts"
         return replace(refined, details=f"{found.details}; {fitted}")
+
+
+def _fitted_to_near_texts(found: Alignment, own: Floats, stored: Floats) -> Alignment:
+    """Fit a map again to stored and own vectors that are each other's nearest, and so alike.
+
+    The neighbourhoods of all vectors pull each map to the mean. Weights are the fourth power of the cosines.
+    """
+    mean, centre, matrix = own.mean(0), stored.mean(0), found.matrix
+    own, stored, length = own - mean, stored - centre, np.linalg.norm(matrix, 2)
+    rows = np.array([], int)
+    for _ in range(NEAR_ROUNDS):
+        mapped, before = stored @ matrix, rows
+        rows, partners = _linked(mapped, own)
+        if len(rows) <= own.shape[1]:  # too few to fix every direction
+            return found
+        if np.array_equal(rows, before):
+            break
+        near = (normalised(mapped[rows]) * normalised(own[partners])).sum(1, keepdims=True)
+        linked = Pairs(own[partners] * near**2, stored[rows] * near**2)
+        matrix = procrustes(linked.stored, linked.own) * length if found.method == "rotation" else ridge(linked)
+    return replace(found, matrix=matrix, details=f"{found.details}; fitted again to {len(rows)} near own texts")
 
 
 def _linked(mapped: Floats, candidates: Floats) -> tuple[Integers, Integers]:

@@ -285,10 +285,22 @@ class TestRefinement:
 
     def test_links_of_chance_change_nothing(self, own, truth, rng):
         unrelated = rng.normal(size=(ROWS, DIM)).astype(np.float32)
-        encoder = KnownEncoder(own, None, truth @ rotation_of(rng))
-        found, unrefined = (encoder.align("rotation", 0, candidates) for candidates in (unrelated, None))
+        stored = truth @ rotation_of(rng)
+        found = KnownEncoder(own, None, stored).align("rotation", 0, unrelated)
+        unrefined = align(own, stored, None, "rotation", 0, for_links=True)
         assert "fitted again" not in found.details
         assert np.array_equal(found.matrix, unrefined.matrix)
+
+
+def test_near_own_texts_make_a_rough_rotation_better(own, truth, rng):
+    """Some stored texts have a near own text. The neighbourhoods of all are means of clusters."""
+    own[:150] = truth[:150] + 0.02 * rng.normal(size=(150, DIM))
+    stored = truth @ rotation_of(rng)
+    rough = align(own, stored, None, "rotation", 0)
+    found = KnownEncoder(own, None, stored).align("rotation", 0)
+    assert "near own texts" in found.details
+    errors = [np.linalg.norm(each(stored) - truth) for each in (found, rough)]
+    assert errors[0] < 0.9 * errors[1]
 
 
 def test_few_pairs_do_not_judge_maps_for_links(own, truth):
