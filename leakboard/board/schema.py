@@ -596,11 +596,11 @@ COLUMNS: tuple[Column, ...] = (
     # victims on pages
     Column(
         "rank",
-        "Rank of the victim by privacy; empty if it is useless for the task.",
+        "Rank of the victim by privacy; empty if it is useless for the task, or met weaker attacks only.",
         ("page: victims",),
         kind="rank",
         note="by privacy; victims whose intervals overlap share a range of ranks, such as 2 to 4. Victims that are "
-        "useless for the task (accuracy not above that of a constant guess) have none",
+        "useless for the task (accuracy not above that of a constant guess), or met weaker attacks only, have none",
     ),
     Column(
         "needs",

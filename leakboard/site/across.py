@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from leakboard.board.schema import Row
 from leakboard.site.choices import keeps_most
-from leakboard.site.ranks import ranked
+from leakboard.site.ranks import most_private, ranked
 from leakboard.site.views import VERDICTS, View, encoder_of, reference_of
 from leakboard.suite.labels import parse
 
@@ -34,9 +34,9 @@ def joined(boards: Views, like: View, encoder: str) -> View:
                     if _is_of(row["victim_options"], encoder):
                         page = f"boards/{board}/{row['slug']}.html"
                         rows.setdefault(row["victim_options"], {**row, "slug": page, "board": board})
-    shown = ranked(list(rows.values()))
-    reference, undefended = reference_of(shown, like.utility)
-    return replace(like, rows=shown, reference=reference, undefended=undefended)
+    ordered = sorted(rows.values(), key=most_private)
+    reference, undefended = reference_of(ordered, like.utility)
+    return replace(like, rows=ranked(ordered, reference), reference=reference, undefended=undefended)
 
 
 def _subject(view: View) -> tuple[object, ...]:

@@ -110,7 +110,6 @@ def _sections(board: Board, links: Links, tables: Views) -> list[dict[str, Any]]
     sections, anchored = [], set()
     for number, view in enumerate(tables[board.name], start=1):
         rows, candidates = [], {row["slug"] for row in view.comparable}
-        weaker = {row["slug"] for row in view.left_out}
         choice = keeps_most(view)
         for row in view.rows:
             anchor = f"victim-{row['slug']}"
@@ -121,7 +120,6 @@ def _sections(board: Board, links: Links, tables: Views) -> list[dict[str, Any]]
                     "attack_small": "; ".join(filter(None, (f"of {row['attacks']} tried", row["repeated"]))),
                     "paper": source.paper if (source := source_of("victim", row["victim_options"])) else None,
                     "row_class": "useless" if is_useless(row) else "",
-                    "small": charts.WEAKER_ATTACKS if row["slug"] in weaker else row.get("small", ""),
                     "row_id": anchor if anchor not in anchored else f"{anchor}-{number}",
                     "victim_href": links["victim"].format(row["slug"]),
                     "attack_href": links["attack"].format(row["attack_slug"]),

@@ -14,7 +14,7 @@ from leakboard.metrics.audits import DELTA, DISTANCE, FALSE_POSITIVES, TRADE_OFF
 from leakboard.pipeline.records import Record
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board
-from leakboard.site.ranks import USELESS, is_useless
+from leakboard.site.ranks import USELESS, WEAKER_ATTACKS, is_useless
 from leakboard.site.utility import TASK, Utility
 from leakboard.site.views import View
 from leakboard.suite.labels import number, without
@@ -39,8 +39,6 @@ CURVES = (
 
 Lyu et al. (2020), figure 3, tables 2 and 3; Vu et al. (2019), figure 3.
 """
-WEAKER_ATTACKS = "met weaker attacks only"
-"""What is said of the victims that a view leaves out."""
 NAMED = {"textposition": "top center", "textfont": {"size": 12}}
 """How points have their names."""
 

@@ -13,7 +13,7 @@ from leakboard.board.strongest import headlines, observations
 from leakboard.metrics.entries import METRICS
 from leakboard.pipeline.records import Record
 from leakboard.site.content import Board, slug
-from leakboard.site.ranks import ranked, useful
+from leakboard.site.ranks import met_weaker_attacks, most_private, ranked, useful
 from leakboard.site.utility import TASK, Utility
 from leakboard.suite.labels import number, parse
 from leakboard.suite.names import natural
@@ -81,14 +81,12 @@ class View:
         Victims that are useless for the task may not, nor those that did not meet the strongest attack on the
         reference: an attack that was not tried proves nothing.
         """
-        drawn, reference = useful(self.drawn), self.reference
-        return [row for row in drawn if reference is None or reference["attack_options"] in row["met"]]
+        return [row for row in useful(self.drawn) if not met_weaker_attacks(row, self.reference)]
 
     @property
     def left_out(self) -> list[Row]:
         """Return the victims that may not be chosen, since they met weaker attacks only."""
-        slugs = {row["slug"] for row in self.comparable}
-        return [row for row in useful(self.drawn) if row["slug"] not in slugs]
+        return [row for row in useful(self.drawn) if met_weaker_attacks(row, self.reference)]
 
     @property
     def front(self) -> list[Row]:
@@ -145,11 +143,13 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row], pairs: 
         chosen = [_victim_row(board, row) for row in first.values()]
         chosen.sort(key=lambda row: (VERDICTS.index(row["verdict"] or ""), natural(row["victim"])))
     else:
-        chosen = ranked([_victim_row(board, dict(row)) for row in headlines(rows)])
+        chosen = sorted((_victim_row(board, dict(row)) for row in headlines(rows)), key=most_private)
     for row in chosen:
         row |= _attempts(row, [other for other in rows if other["victim_options"] == row["victim_options"]])
     own = [row for row in chosen if row["victim_options"] not in board.submitted]
     reference, undefended = reference_of(own or chosen, board.utility)
+    if not threat.bounds_epsilon:
+        chosen = ranked(chosen, reference)
     return View(dataset, threat, secrets, chosen, reference, undefended, board.utility, pairs)
 
 

@@ -225,7 +225,8 @@ class TestChoice:
         weak = [record(name, "weak", privacy=0.5) for name in ("net", "defence", "lucky")]
         made = view(*met, *weak)
         assert keeps_most(made).best["victim"] == "defence"
-        assert made.rows[0]["victim"] == "lucky"
+        shown = [(row["victim"], row["rank"], row["small"]) for row in made.rows]
+        assert shown == [("defence", 1, ""), ("net", 2, ""), ("lucky", None, "met weaker attacks only")]
         assert [row["victim"] for row in made.left_out] == ["lucky"]
         assert [row["victim"] for row in made.front] == ["defence", "net"]
         lines = {line["name"]: line for line in scatter(made)["data"]}
