@@ -83,7 +83,7 @@ def headline(board: Board, made: Sequence[View]) -> Headline:
             text = f"privacy kept{most}: {kept['victim']}, {loss}"
             if choice.no_better:
                 text = f"privacy kept{most}: {kept['victim']}; no defence here keeps measurably more {loss}"
-            text = f"{text} ({view.dataset}).{CLAIMS.get(kept['verdict'], '')}"
+            text = f"{text} ({view.dataset}).{CLAIMS.get(kept['verdict'], '')} {view.counted_from}".strip()
             return Headline(decimals(kept["empirical_privacy"], 2), text)
     scored = [(row, view) for view in made if view.is_scored for row in view.rows if row["attack_score"] >= LEAST_SHOWN]
     if not scored:

@@ -75,6 +75,15 @@ class View:
         return [row for row in self.rows if finite(row[self.utility.column]) and finite(row["empirical_privacy"])]
 
     @property
+    def counted_from(self) -> str:
+        """Say from which victim losses are counted if no victim is the undefended encoder of the others; else empty."""
+        if self.reference is None or self.undefended:
+            return ""
+        name, value = self.reference["victim"], f"{self.reference[self.utility.column]:.3f}"
+        start = "No victim here is the undefended encoder of the others"
+        return f"{start}, so losses are counted from the victim with the highest {self.utility.name}: {name} ({value})."
+
+    @property
     def comparable(self) -> list[Row]:
         """Return the victims that may be chosen.
 

@@ -195,6 +195,8 @@ class TestChoice:
         assert keeps_most(defended).best["victim_options"].startswith("defence")
         plain_view = view(plain, best)
         assert (plain_view.reference["victim_options"], plain_view.undefended) == ("other", False)
+        assert plain_view.counted_from.endswith("from the victim with the highest task accuracy: other (0.900).")
+        assert defended.counted_from == ""
 
     def test_a_submitted_victim_is_no_encoder_without_a_defence(self, board):
         own = [record("net", accuracy=0.8, privacy=0.1), record("defence(encoder=net, epsilon=5)", accuracy=0.79)]

@@ -92,6 +92,12 @@ class TestFront:
         assert headline(no_better).number == "0.10"
         assert "no defence here keeps measurably more" in headline(no_better).text
 
+    def test_a_card_says_what_a_loss_is_counted_from(self, board):
+        shown = headline(board("one", on_ag("lstm", accuracy=0.8, privacy=0.2), on_ag("bert", accuracy=0.7)))
+        assert shown.text.endswith(
+            "so losses are counted from the victim with the highest task accuracy: lstm (0.800)."
+        )
+
     def test_a_card_of_another_threat_has_the_highest_score(self, board):
         fields = {"threat": "words", "attack_metric": "recall@5", "secrets": ("words",)}
         made = board("b", record("a", privacy=0.9, **fields), record("c", privacy=0.7, **fields))
