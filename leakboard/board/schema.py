@@ -926,4 +926,4 @@ def threats_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def metric_title(name: str, threats: Iterable[str] = ()) -> str:
     """Return what pages call a metric, or the headline of one of these threats."""
     titles = {threat_named(threat).headline: threat_named(threat).headline_title for threat in threats}
-    return titles.get(name) or (METRICS[name].title if name in METRICS else "") or name
+    return titles.get(name) or (METRICS[name].title if name in METRICS else "") or name.replace("_", " ")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import leakboard
-from leakboard.board.schema import Row, columns, threats_of
+from leakboard.board.schema import Row, columns, metric_title, threats_of
 from leakboard.board.summary import summarise
 from leakboard.board.table_layouts import TABLES
 from leakboard.site import charts
@@ -220,7 +220,7 @@ def _part(board: Board, dataset: str, victim: str, links: Links) -> dict[str, An
         "layout": TABLES["page: attacks"],
         "trade_off": charts.trade_off(audits, claimed),
         "secrets": secret_rows(board, dataset, victim),
-        "measures": measure_rows(board, dataset, victim),
+        "measures": [row | {"metric": metric_title(row["metric"])} for row in measure_rows(board, dataset, victim)],
         "groups": [row for row in board.groups if _is_of(row, dataset, victim)],
         "costs": _costs([row for row in board.costs if _is_of(row, dataset, victim)]),
     }
