@@ -16,6 +16,7 @@ from leakboard.board.table_layouts import TABLES
 from leakboard.site import charts
 from leakboard.site.across import Views, chosen_elsewhere, judged
 from leakboard.site.choices import keeps_most
+from leakboard.site.claim_notes import dropout_note, notes
 from leakboard.site.content import Board, slug
 from leakboard.site.matrix import matrix
 from leakboard.site.needs import attack_seconds, needs
@@ -137,6 +138,7 @@ def _sections(board: Board, links: Links, tables: Views) -> list[dict[str, Any]]
                 "rows": rows,
                 "columns": [column for column in shown if column not in same],
                 "same": [(column, text) for column in same if (text := cell(column, rows[0]).text)],
+                "claim_notes": notes(board, rows),
                 "choice": choice,
                 "needs": needs(choice.best, attack_seconds(board, choice.best)) if choice else "",
                 "elsewhere": chosen_elsewhere(view, tables),
@@ -183,7 +185,10 @@ def _victim(board: Board, name: str, links: Links) -> dict[str, Any]:
         "slug": slug(label),
         "paper": source.paper if (source := source_of("victim", label)) else None,
         "claims": [claim for claim in claims if claim["verdict"] or claim["epsilon_audited"] is not None],
-        "claim_texts": _claim_texts([r for r in board.records if r.victim == name and r.claim]),
+        "claim_texts": [
+            *_claim_texts([r for r in board.records if r.victim == name and r.claim]),
+            *dict.fromkeys(filter(None, (dropout_note(label, claim["epsilon_claimed"]) for claim in claims))),
+        ],
         "parts": [_part(board, dataset, name, links) for dataset in datasets],
         "comparison": [row for row in board.comparison if row["victim"] == name],
     }
