@@ -10,7 +10,7 @@ from leakboard.site.across import judged
 from leakboard.site.board_pages import board_page, victims
 from leakboard.site.claim_notes import dropout_note
 from leakboard.site.content import make_board
-from leakboard.site.encoders import answer, comparisons, encoder_pages
+from leakboard.site.encoders import RULE, answer, comparisons, encoder_pages
 from leakboard.site.needs import needs_of
 from leakboard.site.views import views
 from leakboard.threats.threat import threat_named
@@ -95,9 +95,7 @@ class TestFront:
 
     def test_a_card_says_what_a_loss_is_counted_from(self, board):
         shown = headline(board("one", on_ag("lstm", accuracy=0.8, privacy=0.2), on_ag("bert", accuracy=0.7)))
-        assert shown.text.endswith(
-            "so losses are counted from the victim with the highest task accuracy: lstm (0.800)."
-        )
+        assert shown.text.endswith("from the victim with the highest task accuracy: lstm (0.800).")
 
     def test_a_card_of_another_threat_has_the_highest_score(self, board):
         fields = {"threat": "words", "attack_metric": "recall@5", "secrets": ("words",)}
@@ -187,8 +185,8 @@ class TestEncoders:
     def test_the_answer_counts_how_often_each_leaks_least(self, boards, board):
         (decided,) = comparisons(boards)
         (tied,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
-        assert answer([decided]) == "In 1 comparison these leak least: LSTM in 1. Tied encoders both count."
-        told = "In 2 comparisons these leak least: LSTM in 1; in 1 no difference is seen. Tied encoders both count."
+        assert answer([decided]) == f"In 1 comparison these leak least: LSTM in 1. {RULE}"
+        told = f"In 2 comparisons these leak least: LSTM in 1; in 1 no difference is seen. {RULE}"
         assert answer([decided, tied]) == told
         assert answer([tied]) == ""
 
@@ -238,6 +236,8 @@ def test_every_threat_says_what_its_attackers_see(name):
 
 def test_rows_name_the_paper_of_their_victim(boards):
     (section,) = board_page(boards[0])["sections"]
+    papers = {row["victim_options"]: row["paper"] for row in section["rows"]}
+    assert papers[f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)"].title == "Lyu, He and Li 2020"
 
 
 class TestClaims:
@@ -273,5 +273,3 @@ class TestClaims:
         text = " ".join(section["claim_notes"])
         assert bool(text) == bool(expected)
         assert all(part in text for part in expected)
-    papers = {row["victim_options"]: row["paper"] for row in section["rows"]}
-    assert papers[f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)"].title == "Lyu, He and Li 2020"
