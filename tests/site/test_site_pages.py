@@ -13,7 +13,7 @@ from leakboard.column import Column
 from leakboard.errors import RequestError
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.results import published_homes
-from leakboard.site import libraries, pages
+from leakboard.site import front, libraries, pages
 from leakboard.site.board_pages import board_page
 from leakboard.site.build import build_site
 from leakboard.site.charts import curves, scatter, trade_off
