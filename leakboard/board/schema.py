@@ -631,8 +631,10 @@ COLUMNS: tuple[Column, ...] = (
     Column("encoder", "The encoder, without a defence or behind it.", ("page: encoders",)),
     Column("board", "The board that has the row.", ("page: everywhere", "page: comparison", "page: encoders")),
     Column("submission", "The submission that has the row.", ("page: reported",), kind="name"),
-    Column("victims", "How many victims the attack was tried on.", ("page: attack list",), kind="whole"),
     Column("attack", "The attack.", ("page: attack list",), kind="name"),
+    Column("summary", "What the attack does.", ("page: attack list",), title="what it does"),
+    Column("boards", "The boards with its results.", ("page: attack list",)),
+    Column("victims", "How many victims the attack was tried on.", ("page: attack list",), kind="whole"),
     # skipped.csv
     Column("reason", "Why this attack does not apply to this victim or dataset.", ("skipped.csv",)),
     # fairness.csv
