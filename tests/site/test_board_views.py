@@ -145,6 +145,7 @@ class TestUseless:
         (grey,) = [line for line in scatter(mixed)["data"] if line["name"] == "useless for the task"]
         assert (useful["text"], grey["text"]) == (["good"], ["noise", "constant"])
 
+        assert [line["layer"] for line in scatter(mixed)["layout"]["shapes"]] == ["below"]
     def test_where_all_are_useless_nothing_is_chosen(self, view):
         only = view(with_metrics(record("noise", accuracy=0.3), Metric("task_majority", 0.58)))
         assert (only.reference, keeps_most(only)) == (None, None)
