@@ -54,6 +54,12 @@ class View:
         return self.threat.title.rstrip("?") or counted(self.secrets)
 
     @property
+    def menu_title(self) -> str:
+        """The title in a menu that narrow screens show in one line."""
+        known = "" if self.pairs is None else f", {self.pairs:,} pairs"
+        return f"{self.threat.title.partition(':')[0] or counted(self.secrets)}{known}"
+
+    @property
     def links(self) -> bool:
         """Whether vectors are linked to texts: who links a vector has its whole text."""
         return self.threat.name == "linking"

@@ -85,6 +85,7 @@ def test_attackers_who_know_pairs_are_in_a_table_of_their_own(board):
     none, known = views(board(record("a", "linking"), record("a", "linking(pairs=1000)", privacy=0.1)))
     assert [row["attack"] for row in none.rows] == ["linking"]
     assert [view.title for view in (none, known)] == ["gender (0 known pairs)", "gender (1,000 known pairs)"]
+    assert [view.menu_title for view in (none, known)] == ["gender, 0 pairs", "gender, 1,000 pairs"]
 
 
 class TestUtility:
@@ -144,8 +145,8 @@ class TestUseless:
         (useful,) = [line for line in scatter(mixed)["data"] if line["name"].startswith("a victim")]
         (grey,) = [line for line in scatter(mixed)["data"] if line["name"] == "useless for the task"]
         assert (useful["text"], grey["text"]) == (["good"], ["noise", "constant"])
-
         assert [line["layer"] for line in scatter(mixed)["layout"]["shapes"]] == ["below"]
+
     def test_where_all_are_useless_nothing_is_chosen(self, view):
         only = view(with_metrics(record("noise", accuracy=0.3), Metric("task_majority", 0.58)))
         assert (only.reference, keeps_most(only)) == (None, None)
