@@ -184,9 +184,9 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
         )
     listings = [
         {
-            "caption": "Attacks and on how many victims they were tried",
+            "caption": "Attacks by name, and on how many victims they were tried",
             "columns": columns("page: attack list"),
-            "rows": sorted(listed, key=lambda entry: natural(entry["attack"])),
+            "rows": sorted(listed, key=lambda entry: natural(entry["attack"].lower())),
         }
     ]
     yield "attacks/index.html", _listing(documentation, "", "Attacks", "", listings)

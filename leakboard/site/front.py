@@ -97,7 +97,9 @@ def headline(board: Board, made: Sequence[View]) -> Headline:
 def doors(documentation: str) -> list[dict[str, str]]:
     """Return the three ways into the site, each with a link; without documentation one names the README instead."""
     added, how = documentation.replace("index.html", "how_to/own_defence.html"), "Add it, and measure it on all boards"
-    text = f"{how}." if added else f"{how}: the README of LeakBoard, under How to go on, names the pages that show it."
+    text = (
+        f"{how}." if added else f"{how}: the README of LeakBoard, under 'How to go on', names the pages that show it."
+    )
     return [
         {"title": "I have vectors", "href": "#own", "text": "See what they give away, on your own machine."},
         {"title": "I have a defence or an attack", "href": added, "text": text},
