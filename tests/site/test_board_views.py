@@ -239,6 +239,12 @@ class TestChoice:
         assert lines["met weaker attacks only"]["text"] == ["lucky"]
         assert "lucky" not in lines["a victim, with 95 % intervals"]["text"]
 
+    def test_encoders_of_words_may_meet_other_attacks(self, view):
+        fields = {"threat": "words", "secrets": ("words",), "attack_metric": "recall@5"}
+        made = view(record("a", "one", accuracy=0.9, privacy=0.2, **fields), record("b", "two", privacy=0.5, **fields))
+        assert [(row["victim"], row["rank"], row["small"]) for row in made.rows] == [("b", 1, ""), ("a", 2, "")]
+        assert made.left_out == []
+
     @pytest.mark.parametrize(("privacy", "expected"), [(0.3, False), (0.12, True)])
     def test_a_defence_within_the_interval_of_no_defence_is_no_better(self, view, privacy, expected):
         defended = record("defence(encoder=net)", privacy=privacy)
