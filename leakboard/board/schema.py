@@ -596,11 +596,11 @@ COLUMNS: tuple[Column, ...] = (
     # victims on pages
     Column(
         "rank",
-        "Rank of the victim by privacy; empty if it is useless for the task.",
+        "Rank of the victim by privacy; empty if it is useless for the task, or met weaker attacks only.",
         ("page: victims",),
         kind="rank",
         note="by privacy; victims whose intervals overlap share a range of ranks, such as 2 to 4. Victims that are "
-        "useless for the task (accuracy not above that of a constant guess) have none",
+        "useless for the task (accuracy not above that of a constant guess), or met weaker attacks only, have none",
     ),
     Column(
         "needs",
@@ -631,8 +631,10 @@ COLUMNS: tuple[Column, ...] = (
     Column("encoder", "The encoder, without a defence or behind it.", ("page: encoders",)),
     Column("board", "The board that has the row.", ("page: everywhere", "page: comparison", "page: encoders")),
     Column("submission", "The submission that has the row.", ("page: reported",), kind="name"),
-    Column("victims", "How many victims the attack was tried on.", ("page: attack list",), kind="whole"),
     Column("attack", "The attack.", ("page: attack list",), kind="name"),
+    Column("summary", "What the attack does.", ("page: attack list",), title="what it does"),
+    Column("boards", "The boards with its results.", ("page: attack list",)),
+    Column("victims", "How many victims the attack was tried on.", ("page: attack list",), kind="whole"),
     # skipped.csv
     Column("reason", "Why this attack does not apply to this victim or dataset.", ("skipped.csv",)),
     # fairness.csv
@@ -926,4 +928,4 @@ def threats_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def metric_title(name: str, threats: Iterable[str] = ()) -> str:
     """Return what pages call a metric, or the headline of one of these threats."""
     titles = {threat_named(threat).headline: threat_named(threat).headline_title for threat in threats}
-    return titles.get(name) or (METRICS[name].title if name in METRICS else "") or name
+    return titles.get(name) or (METRICS[name].title if name in METRICS else "") or name.replace("_", " ")

@@ -46,7 +46,7 @@ class MetricEntry:
     meaning: str
     """A sentence for the reference: the quantity that the metric measures."""
     title: str = ""
-    """What pages call it; its name, if left out."""
+    """What pages call it; its name in words, if left out."""
     since: str = "0.1.0"
     """The first version whose records can have it."""
     listed: Literal["", "page", "board"] = "board"
@@ -62,6 +62,7 @@ class MetricEntry:
 METRICS: Mapping[str, MetricEntry] = {
     "attack_score": MetricEntry(
         "The attack's headline score; the column `attack_metric` of the leaderboard names its metric.",
+        title="attack score",
         listed="",
         values=BOUNDS,
     ),
@@ -78,11 +79,13 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "attack_advantage_p": MetricEntry(
         "P-value of the advantage: the probability of such a gain if the attack knows nothing.",
+        title="p-value of the advantage",
         since="0.2.0",
         listed="",
     ),
     "attack_advantage_dev": MetricEntry(
         "`attack_advantage` of the attack's guesses about its own dev texts.",
+        title="advantage on dev texts",
         since="0.2.0",
         listed="page",
         values=Values(-math.inf, 1),
@@ -94,13 +97,22 @@ METRICS: Mapping[str, MetricEntry] = {
         listed="page",
     ),
     "attack_score_new": MetricEntry(
-        "`attack_score` over the test texts that occur verbatim in no other split.", since="0.2.0", listed="page"
+        "`attack_score` over the test texts that occur verbatim in no other split.",
+        title="attack score on new texts",
+        since="0.2.0",
+        listed="page",
     ),
     "attack_score_dev": MetricEntry(
-        "Score of the attack's guesses about its own dev texts, never about test texts.", since="0.2.0", listed="page"
+        "Score of the attack's guesses about its own dev texts, never about test texts.",
+        title="attack score on dev texts",
+        since="0.2.0",
+        listed="page",
     ),
     "empirical_privacy_new": MetricEntry(
-        "`empirical_privacy` over the test texts that occur verbatim in no other split.", since="0.2.0", listed="page"
+        "`empirical_privacy` over the test texts that occur verbatim in no other split.",
+        title="privacy on new texts",
+        since="0.2.0",
+        listed="page",
     ),
     "privacy_best_constant": MetricEntry(
         "1 - the score of the best constant guess, chosen on test for attributes and entities, on train for words and "
@@ -110,13 +122,18 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "privacy_label": MetricEntry(
         "1 - the score of guesses from the task label alone: the best constant for the train texts of the same label.",
+        title="privacy, guess from the task label",
         listed="page",
     ),
     "privacy_text_classifier": MetricEntry(
-        "1 - the score of classifiers trained on the texts themselves.", listed="page"
+        "1 - the score of classifiers trained on the texts themselves.",
+        title="privacy, classifier on the text",
+        listed="page",
     ),
     "privacy_bayes": MetricEntry(
-        "1 - the score of the best possible attacker on the texts (generated data).", listed="page"
+        "1 - the score of the best possible attacker on the texts (generated data).",
+        title="privacy, best possible attacker",
+        listed="page",
     ),
     "own_texts": MetricEntry(
         "Number of distinct texts of the attacker's own; 0 if it learns from known pairs alone.",
@@ -152,10 +169,16 @@ METRICS: Mapping[str, MetricEntry] = {
         of="victim",
     ),
     "task_f1_macro": MetricEntry(
-        "F1 of each task label, averaged over the labels of the test texts.", since="0.2.0", of="victim"
+        "F1 of each task label, averaged over the labels of the test texts.",
+        title="macro F1 of the task",
+        since="0.2.0",
+        of="victim",
     ),
     "task_balanced_accuracy": MetricEntry(
-        "Task accuracy within each label, averaged over the labels of the test texts.", since="0.2.0", of="victim"
+        "Task accuracy within each label, averaged over the labels of the test texts.",
+        title="task accuracy, balanced",
+        since="0.2.0",
+        of="victim",
     ),
     "retrained_accuracy": MetricEntry(
         "Task accuracy of a logistic regression that is trained on the published vectors of train.",
@@ -164,12 +187,23 @@ METRICS: Mapping[str, MetricEntry] = {
         listed="",
         of="victim",
     ),
-    "retrained_f1_macro": MetricEntry("`task_f1_macro` of the retrained classifier.", since="0.2.0", of="victim"),
+    "retrained_f1_macro": MetricEntry(
+        "`task_f1_macro` of the retrained classifier.",
+        title="macro F1 of the task, retrained",
+        since="0.2.0",
+        of="victim",
+    ),
     "retrained_balanced_accuracy": MetricEntry(
-        "`task_balanced_accuracy` of the retrained classifier.", since="0.2.0", of="victim"
+        "`task_balanced_accuracy` of the retrained classifier.",
+        title="task accuracy, retrained and balanced",
+        since="0.2.0",
+        of="victim",
     ),
     "retrained_calibration_error": MetricEntry(
-        "Expected calibration error of the retrained classifier, in 15 bins.", since="0.2.0", of="victim"
+        "Expected calibration error of the retrained classifier, in 15 bins.",
+        title="calibration error, retrained",
+        since="0.2.0",
+        of="victim",
     ),
     "retrieval_recall@10": MetricEntry(
         "Share of test texts among the ten nearest to a query of half of their words.",
@@ -180,11 +214,13 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "retrieval_mrr@10": MetricEntry(
         "1 / rank of the text that a query of half of its words must find; 0 beyond rank 10.",
+        title="reciprocal rank of search",
         since="0.2.0",
         of="victim",
     ),
     "retrieval_ndcg@10": MetricEntry(
         "1 / log2(1 + rank) of the text that a query of half of its words must find; 0 beyond rank 10.",
+        title="NDCG of search",
         since="0.2.0",
         of="victim",
     ),
@@ -198,13 +234,15 @@ METRICS: Mapping[str, MetricEntry] = {
         "Share of the test texts whose secret is guessed right, of all texts or of a group.", title="attack accuracy"
     ),
     "attack_balanced_accuracy": MetricEntry(
-        "Share of right guesses among the texts with one value of a secret, averaged over the values."
+        "Share of right guesses among the texts with one value of a secret, averaged over the values.",
+        title="attack accuracy, balanced",
     ),
-    "attack_f1": MetricEntry("F1 of finding the texts that mention an entity."),
-    "attack_f1_macro": MetricEntry("Mean of `attack_f1` over the entities."),
+    "attack_f1": MetricEntry("F1 of finding the texts that mention an entity.", title="F1"),
+    "attack_f1_macro": MetricEntry("Mean of `attack_f1` over the entities.", title="macro F1"),
     "attack_auc": MetricEntry(
         "Area under the ROC curve: the probability that a text with the value scores above one without; 0.5 is chance. "
-        "For membership: that a member scores above another candidate."
+        "For membership: that a member scores above another candidate.",
+        title="area under the curve",
     ),
     "share": MetricEntry("Share of the test texts that belong to a group.", of="victim"),
     "task_gap": MetricEntry(
@@ -213,7 +251,9 @@ METRICS: Mapping[str, MetricEntry] = {
         values=DIFFERENCES,
         of="victim",
     ),
-    "task_gap_p": MetricEntry("P-value of `task_gap` (Fisher's exact test).", of="victim"),
+    "task_gap_p": MetricEntry(
+        "P-value of `task_gap` (Fisher's exact test).", title="p-value of the gap of task accuracy", of="victim"
+    ),
     "fairness_gap": MetricEntry(
         "Widest difference of task accuracy between two groups; its interval holds for all pairs of groups together. "
         "With a lower end below 0, no gap is shown.",
@@ -242,25 +282,39 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "recall@5": MetricEntry("Share of the words that are among the first five candidates."),
     "mean_reciprocal_rank": MetricEntry("1 / the rank of the right candidate, averaged over words."),
-    "known_to_attacker": MetricEntry("Share of the published words that are in the vocabulary of the guesses."),
-    "sentence_words_right": MetricEntry("Share of the words of running texts that are recovered."),
-    "token_precision": MetricEntry("Share of the words written by the attack that are in the text."),
-    "token_recall": MetricEntry("Share of the text's words that the attack writes."),
-    "token_f1": MetricEntry("Harmonic mean of token precision and token recall, pooled over texts."),
+    "known_to_attacker": MetricEntry(
+        "Share of the published words that are in the vocabulary of the guesses.", title="words known to the attacker"
+    ),
+    "sentence_words_right": MetricEntry(
+        "Share of the words of running texts that are recovered.", title="words right in running texts"
+    ),
+    "token_precision": MetricEntry(
+        "Share of the words written by the attack that are in the text.", title="precision of words"
+    ),
+    "token_recall": MetricEntry("Share of the text's words that the attack writes.", title="recall of words"),
+    "token_f1": MetricEntry(
+        "Harmonic mean of token precision and token recall, pooled over texts.", title="F1 of words"
+    ),
     "words_right": MetricEntry("Share of the replaced words that the attack names.", since="0.2.0"),
     "words_kept": MetricEntry("Share of the words that are published unchanged.", since="0.2.0"),
     "context_free_bound": MetricEntry(
         "Share of the words that the best attacker names on average, if it looks at one published word at a time.",
+        title="bound for attackers of single words",
         since="0.2.0",
     ),
-    "names_right": MetricEntry("The same as `words_right`, for words of people's names.", since="0.2.0"),
+    "names_right": MetricEntry(
+        "The same as `words_right`, for words of people's names.", title="names right", since="0.2.0"
+    ),
     "numbers_right": MetricEntry("The same as `words_right`, for words with a digit.", since="0.2.0"),
     "rare_right": MetricEntry(
         "The same as `words_right`, for words that are rare in the attacker's own texts.", since="0.2.0"
     ),
-    "sensitive_right": MetricEntry("The same as `words_right`, for names, numbers and rare words.", since="0.2.0"),
+    "sensitive_right": MetricEntry(
+        "The same as `words_right`, for names, numbers and rare words.", title="sensitive words right", since="0.2.0"
+    ),
     "true_epsilon": MetricEntry(
         "Largest log-ratio between any two words over all outputs of a channel.",
+        title="true epsilon",
         values=Values(0, math.inf),
         since="0.2.0",
     ),
@@ -271,9 +325,15 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "character_accuracy": MetricEntry("Share of the characters that are at the right position."),
     "exact_matches": MetricEntry("Share of the texts whose words are all recovered, in order."),
-    "set_f1": MetricEntry("F1 over the different words of guess and text, pooled over texts.", since="0.2.0"),
+    "set_f1": MetricEntry(
+        "F1 over the different words of guess and text, pooled over texts.",
+        title="F1 of different words",
+        since="0.2.0",
+    ),
     "multiset_f1": MetricEntry(
-        "F1 over the words of guess and text with their counts, pooled over texts.", since="0.2.0"
+        "F1 over the words of guess and text with their counts, pooled over texts.",
+        title="F1 of words with repeats",
+        since="0.2.0",
     ),
     "rouge_l": MetricEntry(
         "F1 of the longest common subsequence of words, averaged over texts (ROUGE-L).", title="ROUGE-L", since="0.2.0"
@@ -281,48 +341,80 @@ METRICS: Mapping[str, MetricEntry] = {
     "bleu": MetricEntry("BLEU over words, from 0 to 1, of all texts together.", title="BLEU", since="0.2.0"),
     "reencoded_cosine": MetricEntry(
         "Mean cosine between the vectors of guess and text; before the protection, if the encoder is public.",
+        title="cosine of the guess's vector",
         since="0.2.0",
         values=DIFFERENCES,
     ),
     "sensitive_recall": MetricEntry(
-        "Share of the text's words that matter that the attack writes; the variable names their class.", since="0.2.0"
+        "Share of the text's words that matter that the attack writes; the variable names their class.",
+        title="recall of sensitive words",
+        since="0.2.0",
     ),
     "sensitive_precision": MetricEntry(
-        "Share of the written words that matter that are in the text; the variable names their class.", since="0.2.0"
+        "Share of the written words that matter that are in the text; the variable names their class.",
+        title="precision of sensitive words",
+        since="0.2.0",
     ),
-    "set_f1_floor": MetricEntry("`set_f1` of the same guesses about other texts.", since="0.2.0", listed="page"),
+    "set_f1_floor": MetricEntry(
+        "`set_f1` of the same guesses about other texts.",
+        title="F1 of different words, other texts",
+        since="0.2.0",
+        listed="page",
+    ),
     "multiset_f1_floor": MetricEntry(
-        "`multiset_f1` of the same guesses about other texts.", since="0.2.0", listed="page"
+        "`multiset_f1` of the same guesses about other texts.",
+        title="F1 of words with repeats, other texts",
+        since="0.2.0",
+        listed="page",
     ),
-    "rouge_l_floor": MetricEntry("`rouge_l` of the same guesses about other texts.", since="0.2.0", listed="page"),
-    "bleu_floor": MetricEntry("`bleu` of the same guesses about other texts.", since="0.2.0", listed="page"),
+    "rouge_l_floor": MetricEntry(
+        "`rouge_l` of the same guesses about other texts.", title="ROUGE-L, other texts", since="0.2.0", listed="page"
+    ),
+    "bleu_floor": MetricEntry(
+        "`bleu` of the same guesses about other texts.", title="BLEU, other texts", since="0.2.0", listed="page"
+    ),
     "reencoded_cosine_floor": MetricEntry(
         "`reencoded_cosine` of the same guesses about other texts.",
+        title="cosine of the guess's vector, other texts",
         since="0.2.0",
         listed="page",
         values=DIFFERENCES,
     ),
     "sensitive_recall_floor": MetricEntry(
-        "`sensitive_recall` of the same guesses about other texts.", since="0.2.0", listed="page"
+        "`sensitive_recall` of the same guesses about other texts.",
+        title="recall of sensitive words, other texts",
+        since="0.2.0",
+        listed="page",
     ),
     "sensitive_precision_floor": MetricEntry(
-        "`sensitive_precision` of the same guesses about other texts.", since="0.2.0", listed="page"
+        "`sensitive_precision` of the same guesses about other texts.",
+        title="precision of sensitive words, other texts",
+        since="0.2.0",
+        listed="page",
     ),
     "tpr@fpr=0.001": MetricEntry(
-        "Share of members that are found if 0.1 % of the other candidates are taken for members."
+        "Share of members that are found if 0.1 % of the other candidates are taken for members.",
+        title="found at 0.1 % false alarms",
     ),
     "tpr@fpr=0.01": MetricEntry(
         "Share of members, or of texts with a value of a secret, that are found if 1 % of the others are taken for "
-        "them."
+        "them.",
+        title="found at 1 % false alarms",
     ),
     "linked_at_1_percent_false_links": MetricEntry(
         "Share of the stored vectors that are linked to their texts, if 1 % of those without a text are linked, too.",
         title="linked at 1 % false links",
         since="0.2.0",
     ),
-    "linked_first": MetricEntry("Share of the stored vectors whose first candidate is right.", since="0.2.0"),
+    "linked_first": MetricEntry(
+        "Share of the stored vectors whose first candidate is right.",
+        title="linked by the first candidate",
+        since="0.2.0",
+    ),
     "linked_among_10": MetricEntry(
-        "Share of the stored vectors whose right text is among the first ten candidates.", since="0.2.0"
+        "Share of the stored vectors whose right text is among the first ten candidates.",
+        title="linked among ten candidates",
+        since="0.2.0",
     ),
     "candidate_texts": MetricEntry(
         "Number of texts among which the attacker looks for stored ones.", values=COUNTS, listed="", since="0.2.0"
@@ -338,6 +430,7 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "presence_without_store": MetricEntry(
         "Area under the curve of a classifier that sees the candidate texts alone; above 0.5 if stored texts differ.",
+        title="presence, without the store",
         since="0.2.0",
     ),
     "lift": MetricEntry(
@@ -347,15 +440,19 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "true_positives": MetricEntry("How often an audit's event held for releases of the first input.", values=COUNTS),
     "false_positives": MetricEntry("How often an audit's event held for releases of the second input.", values=COUNTS),
-    "audit_tosses": MetricEntry("Number of rows for which a fair coin chose the input.", values=COUNTS),
+    "audit_tosses": MetricEntry(
+        "Number of rows for which a fair coin chose the input.", title="coin tosses of the audit", values=COUNTS
+    ),
     "audit_mu": MetricEntry(
         "Lower bound on mu of Gaussian differential privacy. It holds at 95 % confidence together with `audit_renyi` "
         "and `audit_trade_off`, if the rows of a call are independent.",
+        title="bound on mu of Gaussian privacy",
         since="0.2.0",
         values=BOUNDS,
     ),
     "audit_renyi": MetricEntry(
         "Lower bound on the Renyi divergence; the variable names its order.",
+        title="bound on Rényi privacy",
         since="0.2.0",
         values=BOUNDS,
         numbered="order=",
@@ -366,9 +463,10 @@ METRICS: Mapping[str, MetricEntry] = {
         since="0.2.0",
         numbered="fpr=",
     ),
-    "audit_delta": MetricEntry("The delta at which the audit's bound holds.", listed=""),
+    "audit_delta": MetricEntry("The delta at which the audit's bound holds.", title="delta of the audit", listed=""),
     "audit_distance": MetricEntry(
         "Distance of the audited inputs, if epsilon is claimed for each unit of it. The bound is divided by it.",
+        title="distance of the audit",
         since="0.2.0",
         values=BOUNDS,
         listed="",
@@ -376,6 +474,7 @@ METRICS: Mapping[str, MetricEntry] = {
     "audit_largest_bound": MetricEntry(
         "The bound on epsilon at 95 % confidence if 90 % of the canaries were guessed, all of them right: no larger "
         "claim can be refuted.",
+        title="largest bound of the audit",
         values=BOUNDS,
     ),
     "plug_in_loss": MetricEntry(
@@ -385,11 +484,19 @@ METRICS: Mapping[str, MetricEntry] = {
         values=ANY,
     ),
     "canaries": MetricEntry("Number of canaries, or of calls of a mechanism, each with a fair coin.", values=CANARIES),
-    "canary_group": MetricEntry("Number of units of the claim in one canary.", values=GROUPS),
-    "canary_guesses": MetricEntry("Number of canaries about which the attack made a guess.", values=COUNTS),
-    "canary_right": MetricEntry("Number of guesses that were right.", values=COUNTS),
+    "canary_group": MetricEntry(
+        "Number of units of the claim in one canary.", title="units in a canary", values=GROUPS
+    ),
+    "canary_guesses": MetricEntry(
+        "Number of canaries about which the attack made a guess.", title="guesses about canaries", values=COUNTS
+    ),
+    "canary_right": MetricEntry(
+        "Number of guesses that were right.", title="right guesses about canaries", values=COUNTS
+    ),
     "canary_tried": MetricEntry(
-        "How many values of `canary_guesses` were tried; the bound is corrected for them.", values=TRIES
+        "How many values of `canary_guesses` were tried; the bound is corrected for them.",
+        title="tried numbers of guesses",
+        values=TRIES,
     ),
     "map_word": MetricEntry(
         "Agreement of a word's neighbours with its neighbours in a gold model, as Vu et al. (2019) code it.",
@@ -399,24 +506,46 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "map_char": MetricEntry("`map_word` by letters instead of words.", title="MAP-Char", values=NUMBERS, of="victim"),
     "average_precision@100": MetricEntry(
-        "Average precision of the 100 nearest words against the gold model's.", of="victim"
+        "Average precision of the 100 nearest words against the gold model's.",
+        title="average precision at 100",
+        of="victim",
     ),
-    "map_word_random": MetricEntry("`map_word` of words drawn at random from the table.", values=NUMBERS, of="victim"),
-    "map_char_random": MetricEntry("`map_char` of words drawn at random from the table.", values=NUMBERS, of="victim"),
+    "map_word_random": MetricEntry(
+        "`map_word` of words drawn at random from the table.",
+        title="MAP-Word of random words",
+        values=NUMBERS,
+        of="victim",
+    ),
+    "map_char_random": MetricEntry(
+        "`map_char` of words drawn at random from the table.",
+        title="MAP-Char of random words",
+        values=NUMBERS,
+        of="victim",
+    ),
     "average_precision@100_random": MetricEntry(
-        "`average_precision@100` of words drawn at random from the table.", of="victim"
+        "`average_precision@100` of words drawn at random from the table.",
+        title="average precision at 100 of random words",
+        of="victim",
     ),
-    "gold_queries": MetricEntry("Share of the suite's queries that both tables have.", of="victim"),
+    "gold_queries": MetricEntry(
+        "Share of the suite's queries that both tables have.", title="queries in both tables", of="victim"
+    ),
     "rmse_linear": MetricEntry(
         "Root mean square error of a numeric target by least squares on the mean vectors of users; without users, of "
         "documents or texts.",
+        title="error of linear regression",
         values=NUMBERS,
         of="victim",
     ),
     "rmse_svr": MetricEntry(
-        "`rmse_linear` by a linear support vector regression instead of least squares.", values=NUMBERS, of="victim"
+        "`rmse_linear` by a linear support vector regression instead of least squares.",
+        title="error of support vector regression",
+        values=NUMBERS,
+        of="victim",
     ),
-    "rmse_mean": MetricEntry("Root mean square error of guessing the mean of train.", values=NUMBERS, of="victim"),
+    "rmse_mean": MetricEntry(
+        "Root mean square error of guessing the mean of train.", title="error of the mean", values=NUMBERS, of="victim"
+    ),
     "cut_texts": MetricEntry(
         "Share of the test texts that are longer than the victim reads.", listed="page", of="victim"
     ),
@@ -439,7 +568,9 @@ METRICS: Mapping[str, MetricEntry] = {
         "Share of the test vectors with a near copy among those of train.", listed="page", since="0.2.0", of="victim"
     ),
     "row_match_p": MetricEntry(
-        "P-value of a test whether vectors from a file belong to their rows; the variable names the test.", of="victim"
+        "P-value of a test whether vectors from a file belong to their rows; the variable names the test.",
+        title="p-value that rows match",
+        of="victim",
     ),
     "rows_match": MetricEntry(
         "1 if a test of `row_match_p` finds that vectors and rows belong together; otherwise 0, with a warning.",
@@ -448,6 +579,7 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "row_change_p": MetricEntry(
         "P-value of a test whether vectors fit their rows equally well from the first row to the last.",
+        title="p-value that the match changes",
         since="0.2.0",
         of="victim",
     ),

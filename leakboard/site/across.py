@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from leakboard.board.schema import Row
 from leakboard.site.choices import keeps_most
-from leakboard.site.ranks import ranked
+from leakboard.site.claim_notes import NOT_REFUTED
+from leakboard.site.ranks import most_private, ranked
 from leakboard.site.views import VERDICTS, View, encoder_of, reference_of
 from leakboard.suite.labels import parse
 
@@ -34,9 +35,9 @@ def joined(boards: Views, like: View, encoder: str) -> View:
                     if _is_of(row["victim_options"], encoder):
                         page = f"boards/{board}/{row['slug']}.html"
                         rows.setdefault(row["victim_options"], {**row, "slug": page, "board": board})
-    shown = ranked(list(rows.values()))
-    reference, undefended = reference_of(shown, like.utility)
-    return replace(like, rows=shown, reference=reference, undefended=undefended)
+    ordered = sorted(rows.values(), key=most_private)
+    reference, undefended = reference_of(ordered, like.utility)
+    return replace(like, rows=ranked(ordered, reference), reference=reference, undefended=undefended)
 
 
 def _subject(view: View) -> tuple[object, ...]:
@@ -82,7 +83,8 @@ def _judged(view: View, board: str, worst: Mapping[tuple[object, ...], tuple[str
     for row in view.rows:
         verdict, where = worst.get(_claim(row), ("", board))
         is_elsewhere = verdict != row["verdict"] and where != board
-        small = f"on the board {where}" if is_elsewhere else "" if row["verdict"] else "no claim"
+        here = NOT_REFUTED if row["verdict"] == "unproven" else "" if row["verdict"] else "no claim"
+        small = f"on the board {where}" if is_elsewhere else here
         rows.append({**row, "verdict": verdict if is_elsewhere else row["verdict"], "verdict_small": small})
     slug = view.reference["slug"] if view.reference else None
     return replace(view, rows=rows, reference=next((row for row in rows if row["slug"] == slug), None))

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import leakboard
-from leakboard.board.schema import Row, columns, threats_of
+from leakboard.board.schema import Row, columns, metric_title, threats_of
 from leakboard.board.summary import summarise
 from leakboard.board.table_layouts import TABLES
 from leakboard.site import charts
 from leakboard.site.across import Views, chosen_elsewhere, judged
 from leakboard.site.choices import keeps_most
+from leakboard.site.claim_notes import dropout_note, notes
 from leakboard.site.content import Board, slug
 from leakboard.site.matrix import matrix
 from leakboard.site.needs import attack_seconds, needs
@@ -110,7 +111,6 @@ def _sections(board: Board, links: Links, tables: Views) -> list[dict[str, Any]]
     sections, anchored = [], set()
     for number, view in enumerate(tables[board.name], start=1):
         rows, candidates = [], {row["slug"] for row in view.comparable}
-        weaker = {row["slug"] for row in view.left_out}
         choice = keeps_most(view)
         for row in view.rows:
             anchor = f"victim-{row['slug']}"
@@ -121,7 +121,6 @@ def _sections(board: Board, links: Links, tables: Views) -> list[dict[str, Any]]
                     "attack_small": "; ".join(filter(None, (f"of {row['attacks']} tried", row["repeated"]))),
                     "paper": source.paper if (source := source_of("victim", row["victim_options"])) else None,
                     "row_class": "useless" if is_useless(row) else "",
-                    "small": charts.WEAKER_ATTACKS if row["slug"] in weaker else row.get("small", ""),
                     "row_id": anchor if anchor not in anchored else f"{anchor}-{number}",
                     "victim_href": links["victim"].format(row["slug"]),
                     "attack_href": links["attack"].format(row["attack_slug"]),
@@ -139,6 +138,7 @@ def _sections(board: Board, links: Links, tables: Views) -> list[dict[str, Any]]
                 "rows": rows,
                 "columns": [column for column in shown if column not in same],
                 "same": [(column, text) for column in same if (text := cell(column, rows[0]).text)],
+                "claim_notes": notes(board, rows),
                 "choice": choice,
                 "needs": needs(choice.best, attack_seconds(board, choice.best)) if choice else "",
                 "elsewhere": chosen_elsewhere(view, tables),
@@ -185,7 +185,10 @@ def _victim(board: Board, name: str, links: Links) -> dict[str, Any]:
         "slug": slug(label),
         "paper": source.paper if (source := source_of("victim", label)) else None,
         "claims": [claim for claim in claims if claim["verdict"] or claim["epsilon_audited"] is not None],
-        "claim_texts": _claim_texts([r for r in board.records if r.victim == name and r.claim]),
+        "claim_texts": [
+            *_claim_texts([r for r in board.records if r.victim == name and r.claim]),
+            *dict.fromkeys(filter(None, (dropout_note(label, claim["epsilon_claimed"]) for claim in claims))),
+        ],
         "parts": [_part(board, dataset, name, links) for dataset in datasets],
         "comparison": [row for row in board.comparison if row["victim"] == name],
     }
@@ -222,7 +225,7 @@ def _part(board: Board, dataset: str, victim: str, links: Links) -> dict[str, An
         "layout": TABLES["page: attacks"],
         "trade_off": charts.trade_off(audits, claimed),
         "secrets": secret_rows(board, dataset, victim),
-        "measures": measure_rows(board, dataset, victim),
+        "measures": [row | {"metric": metric_title(row["metric"])} for row in measure_rows(board, dataset, victim)],
         "groups": [row for row in board.groups if _is_of(row, dataset, victim)],
         "costs": _costs([row for row in board.costs if _is_of(row, dataset, victim)]),
     }

@@ -162,12 +162,11 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
     listed = []
     for options, found in sorted(attacks.items(), key=lambda item: natural(item[0])):
         rows = sorted(found, key=lambda row: (row["empirical_privacy"] is None, row["empirical_privacy"] or 0.0))
-        name = rows[0]["attack"]
+        name, summary = rows[0]["attack"], summaries.get(parse(options)[0], "")
         file = f"{slug(options)}.html"
         count = len({(row["board"], row["victim_options"]) for row in rows})
-        listed.append(
-            {"attack": name, "small": options if options != name else "", "attack_href": file, "victims": count}
-        )
+        entry = {"attack": name, "small": options if options != name else "", "attack_href": file, "victims": count}
+        listed.append({**entry, "summary": summary, "boards": ", ".join(dict.fromkeys(row["board"] for row in found))})
         shown = columns("page: everywhere", threats_of(rows))
         layout = TABLES["page: everywhere"]
         listings = [{"caption": f"{name} on every victim", "columns": shown, "rows": rows, "layout": layout}]
@@ -177,7 +176,7 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
                 documentation,
                 "Attack",
                 name,
-                _introduction(options, summaries.get(parse(options)[0], ""), count, rows),
+                _introduction(options, summary, count, rows),
                 listings,
                 True,
                 needs_of(rows),
@@ -185,9 +184,9 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
         )
     listings = [
         {
-            "caption": "Attacks and on how many victims they were tried",
+            "caption": "Attacks by name, and on how many victims they were tried",
             "columns": columns("page: attack list"),
-            "rows": listed,
+            "rows": sorted(listed, key=lambda entry: natural(entry["attack"].lower())),
         }
     ]
     yield "attacks/index.html", _listing(documentation, "", "Attacks", "", listings)

@@ -14,7 +14,7 @@ from leakboard.metrics.audits import DELTA, DISTANCE, FALSE_POSITIVES, TRADE_OFF
 from leakboard.pipeline.records import Record
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board
-from leakboard.site.ranks import USELESS, is_useless
+from leakboard.site.ranks import USELESS, WEAKER_ATTACKS, is_useless
 from leakboard.site.utility import TASK, Utility
 from leakboard.site.views import View
 from leakboard.suite.labels import number, without
@@ -39,8 +39,8 @@ CURVES = (
 
 Lyu et al. (2020), figure 3, tables 2 and 3; Vu et al. (2019), figure 3.
 """
-WEAKER_ATTACKS = "met weaker attacks only"
-"""What is said of the victims that a view leaves out."""
+CONSTANT = {"line_dash": "dot", "line_color": "#808080", "layer": "below"}
+"""How the line of a constant guess is drawn: below the names of points."""
 NAMED = {"textposition": "top center", "textfont": {"size": 12}}
 """How points have their names."""
 
@@ -71,7 +71,7 @@ def scatter(view: View) -> Figure | None:
     useless = [row for row in view.drawn if is_useless(row)]
     _apart(figure, useless, axes, USELESS, grey)
     if view.utility is TASK and len(constants := {row["task_majority"] for row in useless}) == 1:
-        figure.add_vline(x=constants.pop(), line_dash="dot", line_color="#808080", annotation_text="constant guess")
+        figure.add_vline(x=constants.pop(), annotation_text="constant guess", **CONSTANT)
     if view.reference and view.undefended:
         _ring(figure, view.reference, view.utility, "no defence", 22, COLOURS[4])
     if choice and not choice.no_better:
@@ -129,11 +129,9 @@ def curves(view: View) -> list[tuple[str, Figure]]:
         figure = option_curves(families, option, axis, seen)
         if families and view.reference and view.undefended and column in view.reference:
             level, word = view.reference[column], f"no defence: {escape(view.reference['victim'])}"
-            figure.add_hline(y=level, line_dash="dash", annotation_text=word, line_color="#808080")
+            figure.add_hline(y=level, line_dash="dash", annotation_text=word, line_color="#808080", layer="below")
         if column == "task_accuracy" and len(constants) == 1 and None not in constants:
-            figure.add_hline(
-                y=next(iter(constants)), line_dash="dot", annotation_text="constant guess", line_color="#808080"
-            )
+            figure.add_hline(y=next(iter(constants)), annotation_text="constant guess", **CONSTANT)
         if families:
             charts.append((title, plain(figure)))
     return charts

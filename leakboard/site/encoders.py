@@ -17,6 +17,11 @@ from leakboard.suite.labels import parse
 from leakboard.suite.names import natural
 
 QUESTION = "Which encoder leaks least?"
+RULE = (
+    "An encoder is judged by the least private of its rows in a comparison. Encoders that cannot be told from the one "
+    "that leaks least count, too."
+)
+"""How the answer counts."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ def answer(compared: Sequence[Comparison]) -> str:
     ties = f"; in {undecided} no difference is seen" if undecided else ""
     start = "It depends on the secret. " if max(leading.values()) < len(compared) - undecided else ""
     number = "1 comparison" if len(compared) == 1 else f"{len(compared)} comparisons"
-    return f"{start}In {number} these leak least: {', '.join(counts)}{ties}. Tied encoders both count."
+    return f"{start}In {number} these leak least: {', '.join(counts)}{ties}. {RULE}"
 
 
 def encoder_pages(boards: Sequence[Board]) -> dict[str, Mapping[str, Any]]:

@@ -83,7 +83,7 @@ def headline(board: Board, made: Sequence[View]) -> Headline:
             text = f"privacy kept{most}: {kept['victim']}, {loss}"
             if choice.no_better:
                 text = f"privacy kept{most}: {kept['victim']}; no defence here keeps measurably more {loss}"
-            text = f"{text} ({view.dataset}).{CLAIMS.get(kept['verdict'], '')}"
+            text = f"{text} ({view.dataset}).{CLAIMS.get(kept['verdict'], '')} {view.counted_from}".strip()
             return Headline(decimals(kept["empirical_privacy"], 2), text)
     scored = [(row, view) for view in made if view.is_scored for row in view.rows if row["attack_score"] >= LEAST_SHOWN]
     if not scored:
@@ -95,11 +95,14 @@ def headline(board: Board, made: Sequence[View]) -> Headline:
 
 
 def doors(documentation: str) -> list[dict[str, str]]:
-    """Return the three ways into the site, each with a link; without documentation two lead to this page."""
-    added = documentation.replace("index.html", "how_to/own_defence.html") if documentation else "attacks/index.html"
+    """Return the three ways into the site, each with a link; without documentation one names the README instead."""
+    added, how = documentation.replace("index.html", "how_to/own_defence.html"), "Add it, and measure it on all boards"
+    text = (
+        f"{how}." if added else f"{how}: the README of LeakBoard, under 'How to go on', names the pages that show it."
+    )
     return [
         {"title": "I have vectors", "href": "#own", "text": "See what they give away, on your own machine."},
-        {"title": "I have a defence or an attack", "href": added, "text": "Add it, and measure it on all boards."},
+        {"title": "I have a defence or an attack", "href": added, "text": text},
         {"title": "Show me the boards", "href": "#boards", "text": "What was attacked, and what held."},
     ]
 

@@ -1,4 +1,4 @@
-"""Rank the victims of a table by privacy, those that are useless for the task last and without a rank."""
+"""Rank the victims of a table by privacy. Victims that cannot be compared come last, without a rank."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from leakboard.suite.names import natural
 
 USELESS = "useless for the task"
 """Note below the name of a victim whose task accuracy is not above that of a constant guess."""
+WEAKER_ATTACKS = "met weaker attacks only"
+"""Note below the name of a victim that did not meet the strongest attack on the reference."""
 
 
 def is_useless(row: Row) -> bool:
@@ -30,17 +32,34 @@ def useful(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if not is_useless(row)]
 
 
-def ranked(rows: Sequence[Row]) -> list[Row]:
-    """Return the victims in the order of a table, each with its range of ranks and a note if it is useless.
+def met_weaker_attacks(row: Row, reference: Row | None) -> bool:
+    """Return whether a victim did not meet the strongest attack on the reference: other attacks prove nothing."""
+    return reference is not None and reference["attack_options"] not in row["met"]
 
-    Useful victims come first, most privacy first. Useless victims have no rank.
+
+def most_private(row: Row) -> tuple[Any, ...]:
+    """Return the sort key of a victim: most privacy first."""
+    return -row["empirical_privacy"], natural(row["victim"])
+
+
+def ranked(rows: Sequence[Row], reference: Row | None) -> list[Row]:
+    """Return the victims in the order of a table, each with its range of ranks or with a note why it has none.
+
+    Comparable victims come first, then those that met weaker attacks only, then useless ones; each most privacy first.
 
     Args:
-        rows: one for each victim, with the strongest attack on it.
+        rows: one for each victim, with the strongest attack on it, and the attacks that it ``met``.
+        reference: the victim from which losses are counted.
     """
-    ordered = sorted(rows, key=lambda row: (is_useless(row), -row["empirical_privacy"], natural(row["victim"])))
-    kept = useful(ordered)
-    return [{**row, **({"small": USELESS} if is_useless(row) else _rank(row, kept))} for row in ordered]
+
+    def note(row: Row) -> str:
+        return USELESS if is_useless(row) else WEAKER_ATTACKS if met_weaker_attacks(row, reference) else ""
+
+    groups = ("", WEAKER_ATTACKS, USELESS)
+    noted = [{**row, "small": note(row), "rank": None, "last_rank": None} for row in rows]
+    noted.sort(key=lambda row: (groups.index(row["small"]), most_private(row)))
+    kept = [row for row in noted if not row["small"]]
+    return [{**row, **({} if row["small"] else _rank(row, kept))} for row in noted]
 
 
 def _rank(row: Row, others: Sequence[Row]) -> Row:

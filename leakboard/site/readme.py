@@ -92,11 +92,12 @@ def _answer(view: View) -> str:
     if not choice:
         return ""
     best, used = choice.best, view.utility
+    counted_from = f" {_escape(view.counted_from)}" if view.counted_from else ""
     limit = f"at a loss of at most {used.loss:g} points of {used.name}"
     name, numbers = _escape(best["victim"]), f"{best['empirical_privacy']:.3f} at {best[used.column]:.3f}"
     if choice.no_better:
         return f"No defence keeps measurably more than none {limit}. The highest value is that of {name}: {numbers}."
-    return f"At{limit[2:]} {name} keeps most privacy: {numbers}."
+    return f"At{limit[2:]} {name} keeps most privacy: {numbers}.{counted_from}"
 
 
 def _measures(board: Board, view: View) -> str:

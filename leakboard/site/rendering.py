@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leakboard.board.schema import Row, metric_title
+from leakboard.board.schema import Row, metric_title, threats_of
 from leakboard.column import Column
 from leakboard.metrics.audits import rounded_down
 from leakboard.suite.names import natural
@@ -38,7 +38,7 @@ def decimals(value: Any, digits: int = 3) -> str:
 
 
 def _metric(row: Row, key: str) -> Cell:
-    name = metric_title(str(row[key]))
+    name = metric_title(str(row[key]), threats_of([row]))
     return Cell(name, name)
 
 

@@ -13,7 +13,7 @@ from leakboard.board.strongest import headlines, observations
 from leakboard.metrics.entries import METRICS
 from leakboard.pipeline.records import Record
 from leakboard.site.content import Board, slug
-from leakboard.site.ranks import ranked, useful
+from leakboard.site.ranks import met_weaker_attacks, most_private, ranked, useful
 from leakboard.site.utility import TASK, Utility
 from leakboard.suite.labels import number, parse
 from leakboard.suite.names import natural
@@ -54,6 +54,12 @@ class View:
         return self.threat.title.rstrip("?") or counted(self.secrets)
 
     @property
+    def menu_title(self) -> str:
+        """The title in a menu that narrow screens show in one line."""
+        known = "" if self.pairs is None else f", {self.pairs:,} pairs"
+        return f"{self.threat.title.partition(':')[0] or counted(self.secrets)}{known}"
+
+    @property
     def links(self) -> bool:
         """Whether vectors are linked to texts: who links a vector has its whole text."""
         return self.threat.name == "linking"
@@ -75,20 +81,33 @@ class View:
         return [row for row in self.rows if finite(row[self.utility.column]) and finite(row["empirical_privacy"])]
 
     @property
+    def counted_from(self) -> str:
+        """Say from which victim losses are counted if no victim is the undefended encoder of the others; else empty."""
+        if self.reference is None or self.undefended:
+            return ""
+        name, value = self.reference["victim"], f"{self.reference[self.utility.column]:.3f}"
+        start = "No victim here is the undefended encoder of the others"
+        return f"{start}, so losses are counted from the victim with the highest {self.utility.name}: {name} ({value})."
+
+    @property
     def comparable(self) -> list[Row]:
         """Return the victims that may be chosen.
 
         Victims that are useless for the task may not, nor those that did not meet the strongest attack on the
         reference: an attack that was not tried proves nothing.
         """
-        drawn, reference = useful(self.drawn), self.reference
-        return [row for row in drawn if reference is None or reference["attack_options"] in row["met"]]
+        return [
+            row
+            for row in useful(self.drawn)
+            if not met_weaker_attacks(row, _compared_with(self.threat, self.reference))
+        ]
 
     @property
     def left_out(self) -> list[Row]:
         """Return the victims that may not be chosen, since they met weaker attacks only."""
-        slugs = {row["slug"] for row in self.comparable}
-        return [row for row in useful(self.drawn) if row["slug"] not in slugs]
+        return [
+            row for row in useful(self.drawn) if met_weaker_attacks(row, _compared_with(self.threat, self.reference))
+        ]
 
     @property
     def front(self) -> list[Row]:
@@ -99,6 +118,14 @@ class View:
     def is_scored(self) -> bool:
         """Whether the table has empirical privacy; otherwise it has only audits."""
         return not self.threat.bounds_epsilon
+
+
+def _compared_with(threat: type[Threat[Any]], reference: Row | None) -> Row | None:
+    """Return the victim whose strongest attack the others must have met; None if vectors of words are attacked.
+
+    An attack on vectors of words suits some encoders only, so that those without it did not meet weaker ones.
+    """
+    return None if threat.needs == "words" else reference
 
 
 def counted(secrets: str) -> str:
@@ -145,11 +172,13 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row], pairs: 
         chosen = [_victim_row(board, row) for row in first.values()]
         chosen.sort(key=lambda row: (VERDICTS.index(row["verdict"] or ""), natural(row["victim"])))
     else:
-        chosen = ranked([_victim_row(board, dict(row)) for row in headlines(rows)])
+        chosen = sorted((_victim_row(board, dict(row)) for row in headlines(rows)), key=most_private)
     for row in chosen:
         row |= _attempts(row, [other for other in rows if other["victim_options"] == row["victim_options"]])
     own = [row for row in chosen if row["victim_options"] not in board.submitted]
     reference, undefended = reference_of(own or chosen, board.utility)
+    if not threat.bounds_epsilon:
+        chosen = ranked(chosen, _compared_with(threat, reference))
     return View(dataset, threat, secrets, chosen, reference, undefended, board.utility, pairs)
 
 

@@ -85,6 +85,7 @@ def test_attackers_who_know_pairs_are_in_a_table_of_their_own(board):
     none, known = views(board(record("a", "linking"), record("a", "linking(pairs=1000)", privacy=0.1)))
     assert [row["attack"] for row in none.rows] == ["linking"]
     assert [view.title for view in (none, known)] == ["gender (0 known pairs)", "gender (1,000 known pairs)"]
+    assert [view.menu_title for view in (none, known)] == ["gender, 0 pairs", "gender, 1,000 pairs"]
 
 
 class TestUtility:
@@ -144,6 +145,7 @@ class TestUseless:
         (useful,) = [line for line in scatter(mixed)["data"] if line["name"].startswith("a victim")]
         (grey,) = [line for line in scatter(mixed)["data"] if line["name"] == "useless for the task"]
         assert (useful["text"], grey["text"]) == (["good"], ["noise", "constant"])
+        assert [line["layer"] for line in scatter(mixed)["layout"]["shapes"]] == ["below"]
 
     def test_where_all_are_useless_nothing_is_chosen(self, view):
         only = view(with_metrics(record("noise", accuracy=0.3), Metric("task_majority", 0.58)))
@@ -195,6 +197,8 @@ class TestChoice:
         assert keeps_most(defended).best["victim_options"].startswith("defence")
         plain_view = view(plain, best)
         assert (plain_view.reference["victim_options"], plain_view.undefended) == ("other", False)
+        assert plain_view.counted_from.endswith("from the victim with the highest task accuracy: other (0.900).")
+        assert defended.counted_from == ""
 
     def test_a_submitted_victim_is_no_encoder_without_a_defence(self, board):
         own = [record("net", accuracy=0.8, privacy=0.1), record("defence(encoder=net, epsilon=5)", accuracy=0.79)]
@@ -225,7 +229,8 @@ class TestChoice:
         weak = [record(name, "weak", privacy=0.5) for name in ("net", "defence", "lucky")]
         made = view(*met, *weak)
         assert keeps_most(made).best["victim"] == "defence"
-        assert made.rows[0]["victim"] == "lucky"
+        shown = [(row["victim"], row["rank"], row["small"]) for row in made.rows]
+        assert shown == [("defence", 1, ""), ("net", 2, ""), ("lucky", None, "met weaker attacks only")]
         assert [row["victim"] for row in made.left_out] == ["lucky"]
         assert [row["victim"] for row in made.front] == ["defence", "net"]
         lines = {line["name"]: line for line in scatter(made)["data"]}
@@ -233,6 +238,12 @@ class TestChoice:
         assert front["y"] == pytest.approx([0.2, 0.1])
         assert lines["met weaker attacks only"]["text"] == ["lucky"]
         assert "lucky" not in lines["a victim, with 95 % intervals"]["text"]
+
+    def test_encoders_of_words_may_meet_other_attacks(self, view):
+        fields = {"threat": "words", "secrets": ("words",), "attack_metric": "recall@5"}
+        made = view(record("a", "one", accuracy=0.9, privacy=0.2, **fields), record("b", "two", privacy=0.5, **fields))
+        assert [(row["victim"], row["rank"], row["small"]) for row in made.rows] == [("b", 1, ""), ("a", 2, "")]
+        assert made.left_out == []
 
     @pytest.mark.parametrize(("privacy", "expected"), [(0.3, False), (0.12, True)])
     def test_a_defence_within_the_interval_of_no_defence_is_no_better(self, view, privacy, expected):

@@ -7,9 +7,10 @@ from made_records import record
 
 from leakboard.site import front
 from leakboard.site.across import judged
-from leakboard.site.board_pages import board_page
+from leakboard.site.board_pages import board_page, victims
+from leakboard.site.claim_notes import dropout_note
 from leakboard.site.content import make_board
-from leakboard.site.encoders import answer, comparisons, encoder_pages
+from leakboard.site.encoders import RULE, answer, comparisons, encoder_pages
 from leakboard.site.needs import needs_of
 from leakboard.site.views import views
 from leakboard.threats.threat import threat_named
@@ -92,6 +93,10 @@ class TestFront:
         assert headline(no_better).number == "0.10"
         assert "no defence here keeps measurably more" in headline(no_better).text
 
+    def test_a_card_says_what_a_loss_is_counted_from(self, board):
+        shown = headline(board("one", on_ag("lstm", accuracy=0.8, privacy=0.2), on_ag("bert", accuracy=0.7)))
+        assert shown.text.endswith("from the victim with the highest task accuracy: lstm (0.800).")
+
     def test_a_card_of_another_threat_has_the_highest_score(self, board):
         fields = {"threat": "words", "attack_metric": "recall@5", "secrets": ("words",)}
         made = board("b", record("a", privacy=0.9, **fields), record("c", privacy=0.7, **fields))
@@ -153,7 +158,7 @@ class TestOtherBoards:
             board(name, on_ag(LAST_LAYER), dataclasses.replace(on_ag(victim), claim={**CLAIM, "proved": proved}))
             for name, proved in (("one", 5.0), ("two", 9.0))
         )
-        for here, where in ((held, "on the board two"), (unproven, "")):
+        for here, where in ((held, "on the board two"), (unproven, "not refuted here")):
             (section,) = board_page(here, tables=tables(held, unproven))["sections"]
             shown = {row["victim_options"]: (row["verdict"], row["verdict_small"]) for row in section["rows"]}
             assert shown == {victim: ("unproven", where), LAST_LAYER: ("", "no claim")}
@@ -180,8 +185,8 @@ class TestEncoders:
     def test_the_answer_counts_how_often_each_leaks_least(self, boards, board):
         (decided,) = comparisons(boards)
         (tied,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
-        assert answer([decided]) == "In 1 comparison these leak least: LSTM in 1. Tied encoders both count."
-        told = "In 2 comparisons these leak least: LSTM in 1; in 1 no difference is seen. Tied encoders both count."
+        assert answer([decided]) == f"In 1 comparison these leak least: LSTM in 1. {RULE}"
+        told = f"In 2 comparisons these leak least: LSTM in 1; in 1 no difference is seen. {RULE}"
         assert answer([decided, tied]) == told
         assert answer([tied]) == ""
 
@@ -233,3 +238,38 @@ def test_rows_name_the_paper_of_their_victim(boards):
     (section,) = board_page(boards[0])["sections"]
     papers = {row["victim_options"]: row["paper"] for row in section["rows"]}
     assert papers[f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)"].title == "Lyu, He and Li 2020"
+
+
+class TestClaims:
+    """What pages say of claims that a number alone leaves unclear."""
+
+    @pytest.mark.parametrize(
+        ("mu", "claimed", "expected"),
+        [(0.8, 0.29539453, "epsilon 1 and mu 0.8 give 0.295."), (0.8, 1.0, ""), (0, 1.0, "")],
+    )
+    def test_word_dropout_explains_the_claims_that_it_lowers(self, mu, claimed, expected):
+        note = dropout_note(f"dpnr(encoder=lstm, epsilon=1.0, mu={mu})", claimed)
+        assert note.endswith(expected)
+        assert bool(note) == bool(expected)
+
+    def test_pages_of_board_and_victim_say_where_the_claim_is_from(self, board):
+        claim = {**CLAIM, "epsilon": 0.29539453, "proved": 0.29539453}
+        hidden = dataclasses.replace(on_ag("dpnr(encoder=lstm, epsilon=1.0, mu=0.8)"), claim=claim)
+        made = board("one", on_ag("lstm"), hidden)
+        (section,) = board_page(made)["sections"]
+        assert [note.split(".")[0] for note in section["claim_notes"]] == [
+            "Word dropout hides each word with the probability mu"
+        ]
+        texts = {victim["name"]: victim["claim_texts"] for victim in victims(made)}
+        assert texts.pop("lstm") == []
+        assert any("mu 0.8 give 0.295" in text for (texts_of_claim,) in [texts.values()] for text in texts_of_claim)
+
+    @pytest.mark.parametrize(
+        ("exact", "expected"), [(None, []), (3.0, ["about the words of this board", "Not refuted here"])]
+    )
+    def test_a_verdict_on_replaced_words_is_about_these_words(self, board, exact, expected):
+        claim = {**CLAIM, "epsilon": 4.0, "proved": 9.0, "exact": exact}
+        (section,) = board_page(board("one", dataclasses.replace(on_ag("lstm"), claim=claim)))["sections"]
+        text = " ".join(section["claim_notes"])
+        assert bool(text) == bool(expected)
+        assert all(part in text for part in expected)

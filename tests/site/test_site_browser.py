@@ -130,6 +130,33 @@ def test_names_of_points_hide_no_point_and_no_other_name(opened):
 
 
 @pytest.mark.slow
+def test_names_of_points_have_a_halo_in_the_colour_of_the_page(shared):
+    page = shared(BOARD)
+    name = page.locator(".view:not([hidden]) .textpoint text").first
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    order, halo = name.evaluate("text => [getComputedStyle(text).paintOrder, getComputedStyle(text).stroke]")
+    assert (order.split()[0], halo) == ("stroke", paper)
+
+
+@pytest.mark.slow
+def test_the_menu_of_tables_fits_a_narrow_screen(shared):
+    page = shared(BOARD)
+    page.set_viewport_size({"width": 390, "height": 900})
+    needed = page.locator("#view-picker").evaluate(
+        """menu => {
+          const copy = menu.cloneNode(true);
+          Object.assign(copy.style, { width: "max-content", maxWidth: "none", position: "absolute" });
+          menu.parentElement.append(copy);
+          const { width } = copy.getBoundingClientRect();
+          copy.remove();
+          return width;
+        }"""
+    )
+    page.set_viewport_size({"width": WINDOW_WIDTH, "height": 900})
+    assert needed <= 390
+
+
+@pytest.mark.slow
 def test_a_deep_link_shows_its_row_in_another_view(opened, site):
     text = (site / BOARD).read_text()
     anchor = re.findall(r'<tr role="row" id="(victim-[^"]*-[23])"', text)[-1]

@@ -13,7 +13,7 @@ from leakboard.column import Column
 from leakboard.errors import RequestError
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.results import published_homes
-from leakboard.site import libraries, pages
+from leakboard.site import front, libraries, pages
 from leakboard.site.board_pages import board_page
 from leakboard.site.build import build_site
 from leakboard.site.charts import curves, scatter, trade_off
@@ -38,6 +38,27 @@ def test_every_link_leads_to_a_file_of_the_site(files):
                 path,
                 target,
             )
+
+
+def test_the_door_for_defences_names_the_readme_without_documentation():
+    doors = {
+        name: next(door for door in front.doors(name) if "defence" in door["title"]) for name in ("", "docs/index.html")
+    }
+    assert [door["href"] for door in doors.values()] == ["", "docs/how_to/own_defence.html"]
+    assert ["README" in door["text"] for door in doors.values()] == [True, False]
+
+
+def test_a_victims_measures_have_titles(files):
+    (path, *_) = [path for path in (files / "boards/dpnr").glob("*.html") if path.name != "index.html"]
+    names = re.findall('data-label="measure"><bdi>(.*?)</bdi>', path.read_text("utf-8"))
+    assert names
+    assert not any("_" in name for name in names)
+
+
+def test_the_list_of_attacks_says_what_each_does_and_where(files):
+    text = (files / "attacks/index.html").read_text("utf-8")
+    assert 'data-label="what it does"' in text
+    assert 'data-label="boards"><bdi>dpnr' in text
 
 
 def test_pages_link_to_the_documentation_if_it_exists(files, made, tmp_path):

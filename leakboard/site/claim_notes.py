@@ -1,0 +1,48 @@
+"""Explain claims that a number alone leaves unclear: those with word dropout, and those of rules that replace words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leakboard.board.schema import Row
+from leakboard.privacy.mechanisms.textbook import WordDropout
+from leakboard.site.content import Board
+from leakboard.suite.labels import number
+
+DROPOUT = (
+    "Word dropout hides each word with the probability mu. Theorem 2 of Lyu, He and Li (2020) lowers the claim for it, "
+    "from epsilon to ln((1 - mu) exp(epsilon) + mu)"
+)
+OF_WORDS = (
+    "A verdict on a rule that replaces words is about the words of this board, and about the rule as its name says: as "
+    "in the paper, or as in a released package."
+)
+UNPROVEN = "Not refuted here means that no compared pair of these words refutes the claim; other words may."
+NOT_REFUTED = "not refuted here"
+"""Remark below the verdict ``unproven``."""
+SAME = 1e-6
+"""Largest difference of a claim from the formula of word dropout."""
+
+
+def dropout_note(label: str, claimed: float | None) -> str:
+    """Return how word dropout made a victim's claim, with its numbers; empty if it did not.
+
+    Args:
+        label: of the victim, with its options ``epsilon`` and ``mu``.
+        claimed: epsilon of one release.
+    """
+    epsilon, mu = number(label, "epsilon"), number(label, "mu")
+    if not claimed or not epsilon or not mu or abs(WordDropout(mu).amplified(epsilon) - claimed) > SAME:
+        return ""
+    return f"{DROPOUT}: epsilon {epsilon:g} and mu {mu:g} give {claimed:.3f}."
+
+
+def notes(board: Board, rows: Sequence[Row]) -> list[str]:
+    """Return the sentences below a table of victims that explain claims."""
+    victims = {row["victim"] for row in rows}
+    claims = [record.claim for record in board.records if record.victim in victims and record.claim]
+    has_dropout = any(dropout_note(row["victim_options"], row["epsilon_claimed"]) for row in rows)
+    found = [f"{DROPOUT}."] if has_dropout else []
+    if any(claim.get("exact") is not None for claim in claims):
+        found.append(f"{OF_WORDS} {UNPROVEN}" if any(row["verdict"] == "unproven" for row in rows) else OF_WORDS)
+    return found
