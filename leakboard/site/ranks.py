@@ -8,6 +8,7 @@ from typing import Any
 from leakboard.board.figures import finite
 from leakboard.board.schema import Row
 from leakboard.site.utility import TASK
+from leakboard.suite.labels import without
 from leakboard.suite.names import natural
 
 USELESS = "useless for the task"
@@ -32,9 +33,14 @@ def useful(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if not is_useless(row)]
 
 
+def attack_of(options: str) -> str:
+    """Return an attack without the way to undo a protection: a thief who knows the rule may name this way."""
+    return without(options, "alignment")
+
+
 def met_weaker_attacks(row: Row, reference: Row | None) -> bool:
     """Return whether a victim did not meet the strongest attack on the reference: other attacks prove nothing."""
-    return reference is not None and reference["attack_options"] not in row["met"]
+    return reference is not None and attack_of(reference["attack_options"]) not in row["met"]
 
 
 def most_private(row: Row) -> tuple[Any, ...]:

@@ -239,6 +239,14 @@ class TestChoice:
         assert lines["met weaker attacks only"]["text"] == ["lucky"]
         assert "lucky" not in lines["a victim, with 95 % intervals"]["text"]
 
+    @pytest.mark.parametrize(
+        ("named", "small"), [("strong(alignment=unwhitened)", ""), ("strong(pairs=9)", "met weaker attacks only")]
+    )
+    def test_a_thief_may_name_the_way_to_undo_a_protection(self, view, named, small):
+        records = [record("net", "strong", accuracy=0.81, privacy=0.1), record("whitening", named, privacy=0.5)]
+        (found,) = [row["small"] for row in view(*records).rows if row["victim"] == "whitening"]
+        assert found == small
+
     def test_encoders_of_words_may_meet_other_attacks(self, view):
         fields = {"threat": "words", "secrets": ("words",), "attack_metric": "recall@5"}
         made = view(record("a", "one", accuracy=0.9, privacy=0.2, **fields), record("b", "two", privacy=0.5, **fields))
