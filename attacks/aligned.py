@@ -2,8 +2,9 @@
 
 1. The attacker maps the stolen vectors to the encoder's space (`leakboard.attacks._alignment`).
 2. It fits the store's recipe on its own texts. So it has a store of its own, with a key of its own.
-3. It maps the vectors of this store in the same way. Since it has all their texts, this map has no error.
-4. The inner attack learns from these vectors, so from the noise of the protection and from all else that it loses.
+3. It maps this store by the same kind of map, fitted to all its texts, so with hardly an error.
+4. The inner attack learns from these vectors, and so from what the protection loses. It does not learn the errors that
+   the map of the stolen vectors has.
 5. It guesses from the stolen vectors.
 
 With ``adaptive: false``, or if the encoder is trained, the inner attack learns from the encoder's vectors without
@@ -63,9 +64,10 @@ class Aligned(StoreThief):
     pairs: Annotated[int, Field(ge=0)] = 0
     """Number of known pairs of a text and its stored vector."""
     alignment: Method = "auto"
-    """How to undo the protection; auto: the way that makes the stored vectors most like the encoder's."""
+    """How to undo the protection. auto: the map that fits best, but never ``unwhitened``. unwhitened: for whitened
+    stores; it ignores pairs. whitened: any linear map, with pairs."""
     adaptive: bool = True
-    """Whether the inner attack learns from a store of the attacker's own that is mapped in the same way."""
+    """Whether the inner attack learns from a store of the attacker's own, mapped by all its texts."""
 
     threat: ClassVar[Any] = _ThreatOfInner()
     observations: ClassVar[int] = 1

@@ -29,7 +29,8 @@ class Linking(LinkingAttack):
     candidates: Count | None = None
     """Largest number of candidate texts, never fewer than the right ones; null: no limit."""
     alignment: Method = "auto"
-    """How to undo the protection; auto: the way that makes the stored vectors most like the encoder's."""
+    """How to undo the protection. auto: the map that fits best, but never ``unwhitened``. unwhitened: for whitened
+    stores; it ignores pairs. whitened: any linear map, with pairs."""
     adaptive: bool = True
     """Whether the attacker also compares with a store of its own that is protected in the same way."""
 

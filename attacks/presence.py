@@ -30,7 +30,8 @@ class Presence(PresenceAttack):
     candidates: Annotated[int, Field(ge=2, multiple_of=2)] = 4000
     """Largest number of candidates, half of them stored."""
     alignment: Method = "auto"
-    """How to undo the protection of stolen vectors."""
+    """How to undo the protection of stolen vectors. auto: the map that fits best, but never ``unwhitened``. unwhitened:
+    for whitened stores; it ignores pairs. whitened: any linear map, with pairs."""
 
     def fit(self, view: PresenceView, seed: int) -> PresenceScorer:
         """Search for the candidates, or encode them."""

@@ -6,7 +6,7 @@
 | scale | a factor, and a shift of the mean | the same |
 | permutation | a factor, noise and an order of coordinates | equal dimensions |
 | rotation | a factor, noise and any rotation or reflection | equal dimensions |
-| unwhitened | whitening, which has no key; ``auto`` does not try it | at most the own dimension |
+| unwhitened | whitening to principal components, without pairs; ``auto`` does not try it | at most the own dimension |
 | procrustes | the same, by pairs alone | equal dimensions, pairs |
 | least_squares | any linear map, by pairs alone | pairs |
 | whitened | any invertible linear map, by pairs and neighbourhoods | equal dimensions, pairs |
@@ -251,4 +251,4 @@ METHODS: dict[str, Callable[[Problem], Alignment]] = {
 }
 """By rising number of free parameters."""
 AUTO = frozenset(METHODS) - {"unwhitened"}
-"""Methods that ``auto`` tries. Who knows that a store is whitened names the method."""
+"""Methods that ``auto`` tries. ``unwhitened`` must be named: it suits stores that are known to be whitened."""

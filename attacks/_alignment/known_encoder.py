@@ -59,7 +59,8 @@ class KnownEncoder:
 
         A map that neighbourhoods found is fitted again to stored vectors and candidates that are each other's nearest.
         Some of these links judge which method fits them best. If to them another text is as near, they are chance, and
-        the map stays as it was. Without candidates and pairs, the own texts take their place (`_fitted_to_near_texts`).
+        the map stays as it was. Without candidates and pairs, own texts
+        take their place, and nothing judges them (`_fitted_to_near_texts`).
 
         Args:
             method: how to align; ``auto`` takes what fits best.
@@ -98,7 +99,8 @@ class KnownEncoder:
 def _fitted_to_near_texts(found: Alignment, own: Floats, stored: Floats) -> Alignment:
     """Fit a map again to stored and own vectors that are each other's nearest, and so alike.
 
-    The neighbourhoods of all vectors pull each map to the mean. Weights are the fourth power of the cosines.
+    Means of neighbours shrink towards the overall mean; near texts do not. Squared errors are weighted by the fourth
+    power of the cosine. Nothing judges the result.
     """
     mean, centre, matrix = own.mean(0), stored.mean(0), found.matrix
     own, stored, length = own - mean, stored - centre, np.linalg.norm(matrix, 2)

@@ -23,12 +23,10 @@ STARTS = 6
 Schedule = tuple[tuple[int | None, int, int, int], ...]
 SCHEDULE: Schedule = ((24, 6, 1_500, 20), (60, 8, 1_500, 20), (None, 3, 3_000, 20), (None, 4, 4_000, 8))
 """Stages: number of axes (None: all), rounds, stored vectors a round, neighbours."""
+WHITE_SCHEDULE: Schedule = (*SCHEDULE[:2], (120, 6, 2_000, 20), (None, 6, 3_000, 20), (None, 12, 4_000, 10))
+"""Stages for whitened vectors."""
 PAIR_SHARE = 3.0
 """Weight of all known pairs together, in units of the neighbourhoods of one round."""
-
-
-WHITE_SCHEDULE = (*SCHEDULE[:2], (120, 6, 2_000, 20), (None, 6, 3_000, 20), (None, 12, 4_000, 10))
-"""The same between whitened spaces, where small components count as much as large ones."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,9 @@ def find_rotation(own: Floats, stored: Floats, noise: float, pairs: Pairs | None
 
 
 def find_components(own: Floats, stored: Floats, seed: int) -> Floats:
-    """Return the matrix (e, d) that maps whitened vectors back: ``stored @ matrix`` lines up with own - mean.
+    """Return the matrix (e, d) that maps whitened vectors back: (stored - mean) @ matrix lines up with own - mean.
 
-    Whitening keeps the order of the principal components, since it has no key. Signs are found as in `find_rotation`.
+    Whitening sorts the principal components by variance, and has no key. Signs are found as in `find_rotation`.
     Components of other texts differ by a rotation, which neighbourhoods find in the whitened space.
 
     Args:
@@ -87,9 +85,9 @@ def find_components(own: Floats, stored: Floats, seed: int) -> Floats:
     scores = (own - mean) @ axes
     spread, stored_spread = (np.maximum(part.std(0), tiny) for part in (scores, stored))
     white = (stored - stored.mean(0)) / stored_spread
-    unsigned = Clouds(scores, white * spread, None, spread, spread)
-    starts = [np.diag(signs) for signs in _signs(unsigned, mean @ axes, np.zeros_like(spread), rng)]
-    rotation = _refined(replace(unsigned, stored=white), starts, WHITE_SCHEDULE, rng)
+    rescaled = Clouds(scores, white * spread, None, spread, spread)
+    starts = [np.diag(signs) for signs in _signs(rescaled, mean @ axes, np.zeros_like(spread), rng)]
+    rotation = _refined(replace(rescaled, stored=white), starts, WHITE_SCHEDULE, rng)
     return (rotation * spread / stored_spread[:, None]) @ axes.T
 
 

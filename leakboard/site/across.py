@@ -9,7 +9,7 @@ from leakboard.board.schema import Row
 from leakboard.site.choices import keeps_most
 from leakboard.site.claim_notes import NOT_REFUTED
 from leakboard.site.ranks import most_private, ranked
-from leakboard.site.views import VERDICTS, View, encoder_of, reference_of
+from leakboard.site.views import VERDICTS, View, compared_with, encoder_of, reference_of
 from leakboard.suite.labels import parse
 
 Views = Mapping[str, Sequence[View]]
@@ -37,7 +37,9 @@ def joined(boards: Views, like: View, encoder: str) -> View:
                         rows.setdefault(row["victim_options"], {**row, "slug": page, "board": board})
     ordered = sorted(rows.values(), key=most_private)
     reference, undefended = reference_of(ordered, like.utility)
-    return replace(like, rows=ranked(ordered, reference), reference=reference, undefended=undefended)
+    return replace(
+        like, rows=ranked(ordered, compared_with(like.threat, reference)), reference=reference, undefended=undefended
+    )
 
 
 def _subject(view: View) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from leakboard.board.schema import Row
 from leakboard.privacy.mechanisms.textbook import WordDropout
 from leakboard.site.content import Board
-from leakboard.suite.labels import number
+from leakboard.suite.labels import number, parse
 
 DROPOUT = (
     "Word dropout hides each word with the probability mu. Theorem 2 of Lyu, He and Li (2020) lowers the claim for it, "
@@ -32,6 +32,8 @@ def dropout_note(label: str, claimed: float | None) -> str:
         claimed: epsilon of one release.
     """
     epsilon, mu = number(label, "epsilon"), number(label, "mu")
+    if "dropout" in parse(label)[1]:  # the theorem is about independent words, the default
+        return ""
     if not claimed or not epsilon or not mu or abs(WordDropout(mu).amplified(epsilon) - claimed) > SAME:
         return ""
     return f"{DROPOUT}: epsilon {epsilon:g} and mu {mu:g} give {claimed:.3f}."

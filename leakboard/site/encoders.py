@@ -17,10 +17,7 @@ from leakboard.suite.labels import parse
 from leakboard.suite.names import natural
 
 QUESTION = "Which encoder leaks least?"
-RULE = (
-    "An encoder is judged by the least private of its rows in a comparison. Encoders that cannot be told from the one "
-    "that leaks least count, too."
-)
+RULE = "In a comparison the least private row of an encoder counts. Encoders tied with the first are counted, too."
 """How the answer counts."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from leakboard.board.figures import finite
 from leakboard.board.schema import Row
 from leakboard.site.utility import TASK
-from leakboard.suite.labels import without
+from leakboard.suite.labels import parse, without
 from leakboard.suite.names import natural
 
 USELESS = "useless for the task"
@@ -34,8 +34,8 @@ def useful(rows: Sequence[Row]) -> list[Row]:
 
 
 def attack_of(options: str) -> str:
-    """Return an attack without the way to undo a protection: a thief who knows the rule may name this way."""
-    return without(options, "alignment")
+    """Return an attack, told of whitening or not: a thief who knows the rule may name the way to undo it."""
+    return without(options, "alignment") if parse(options)[1].get("alignment") == "unwhitened" else options
 
 
 def met_weaker_attacks(row: Row, reference: Row | None) -> bool:

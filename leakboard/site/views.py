@@ -97,16 +97,14 @@ class View:
         reference: an attack that was not tried proves nothing.
         """
         return [
-            row
-            for row in useful(self.drawn)
-            if not met_weaker_attacks(row, _compared_with(self.threat, self.reference))
+            row for row in useful(self.drawn) if not met_weaker_attacks(row, compared_with(self.threat, self.reference))
         ]
 
     @property
     def left_out(self) -> list[Row]:
         """Return the victims that may not be chosen, since they met weaker attacks only."""
         return [
-            row for row in useful(self.drawn) if met_weaker_attacks(row, _compared_with(self.threat, self.reference))
+            row for row in useful(self.drawn) if met_weaker_attacks(row, compared_with(self.threat, self.reference))
         ]
 
     @property
@@ -120,7 +118,7 @@ class View:
         return not self.threat.bounds_epsilon
 
 
-def _compared_with(threat: type[Threat[Any]], reference: Row | None) -> Row | None:
+def compared_with(threat: type[Threat[Any]], reference: Row | None) -> Row | None:
     """Return the victim whose strongest attack the others must have met; None if vectors of words are attacked.
 
     An attack on vectors of words suits some encoders only, so that those without it did not meet weaker ones.
@@ -178,7 +176,7 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row], pairs: 
     own = [row for row in chosen if row["victim_options"] not in board.submitted]
     reference, undefended = reference_of(own or chosen, board.utility)
     if not threat.bounds_epsilon:
-        chosen = ranked(chosen, _compared_with(threat, reference))
+        chosen = ranked(chosen, compared_with(threat, reference))
     return View(dataset, threat, secrets, chosen, reference, undefended, board.utility, pairs)
 
 

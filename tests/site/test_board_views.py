@@ -240,7 +240,12 @@ class TestChoice:
         assert "lucky" not in lines["a victim, with 95 % intervals"]["text"]
 
     @pytest.mark.parametrize(
-        ("named", "small"), [("strong(alignment=unwhitened)", ""), ("strong(depth=9)", "met weaker attacks only")]
+        ("named", "small"),
+        [
+            ("strong(alignment=unwhitened)", ""),
+            ("strong(alignment=identity)", "met weaker attacks only"),
+            ("strong(depth=9)", "met weaker attacks only"),
+        ],
     )
     def test_a_thief_may_name_the_way_to_undo_a_protection(self, view, named, small):
         records = [record("net", "strong", accuracy=0.81, privacy=0.1), record("whitening", named, privacy=0.5)]

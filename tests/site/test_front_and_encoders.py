@@ -262,7 +262,8 @@ class TestClaims:
         ]
         texts = {victim["name"]: victim["claim_texts"] for victim in victims(made)}
         assert texts.pop("lstm") == []
-        assert any("mu 0.8 give 0.295" in text for (texts_of_claim,) in [texts.values()] for text in texts_of_claim)
+        (claim_texts,) = texts.values()
+        assert any("mu 0.8 give 0.295" in text for text in claim_texts)
 
     @pytest.mark.parametrize(
         ("exact", "expected"), [(None, []), (3.0, ["about the words of this board", "Not refuted here"])]
