@@ -148,7 +148,7 @@ def test_anchors_are_the_most_frequent_words_and_left_out_of_the_score(corpus):
 
 
 def test_iterating_makes_up_for_few_anchors(corpus):
-    table, rotated, _ = tables(noise=0.3)
+    table, rotated, _ = tables(noise=0.2)
     scores = {}
     for align in ("anchors", "iterative"):
         metrics, result = recovered(Static(rotated, table), corpus, align=align, anchors=SIZE - 10)
