@@ -21,7 +21,7 @@ from pydantic import Field
 
 from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.alignment import Pairs
-from leakboard.attacks._alignment.known_encoder import KnownEncoder, own_store
+from leakboard.attacks._alignment.known_encoder import REFINED, KnownEncoder, own_store
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.entity_presence import EntityPresence
@@ -39,14 +39,6 @@ INNER: Mapping[str, type[Attack]] = {
     "nearest_text": NearestText,
     "search": Search,
 }
-
-
-WITH_ALL_PAIRS: Mapping[str, Method] = {
-    "rotation": "procrustes",
-    "unwhitened": "least_squares",
-    "whitened": "least_squares",
-}
-"""For a map that neighbourhoods found, the method that finds the same kind of map by pairs alone."""
 
 
 class _ThreatOfInner:
@@ -90,7 +82,7 @@ class Aligned(StoreThief):
         if self.adaptive and (own := own_store(view.oracle, train.texts, seed)) is not None:
             rng = np.random.default_rng(seed)
             stored, stored_dev = (own.publish_documents(known.texts, rng) for known in (train, dev))
-            pairs, method = Pairs(train.vectors, stored), WITH_ALL_PAIRS.get(stolen.method, stolen.method)
+            pairs, (method, *_) = Pairs(train.vectors, stored), REFINED.get(stolen.method, (stolen.method,))
             mapped = KnownEncoder(train.vectors, pairs, stored).align(method, seed).without_still(train.vectors)
             train, dev = replace(train, vectors=mapped(stored)), replace(dev, vectors=mapped(stored_dev))
         guess = self.inner.fit(replace(view, train=train, dev=dev, store=None), seed)

@@ -22,7 +22,10 @@ REFINED: dict[str, tuple[Method, ...]] = {
     "unwhitened": ("least_squares",),
     "whitened": ("least_squares",),
 }
-"""Maps that neighbourhoods found, and the methods that may fit them again to linked texts."""
+"""Maps that neighbourhoods found, and the methods that may fit them again to linked texts.
+
+The first method finds the same kind of map by pairs alone.
+"""
 REFINEMENTS = 2
 NEAR_ROUNDS = 10
 """Largest number of times that a map is fitted again to near texts."""
@@ -59,8 +62,8 @@ class KnownEncoder:
 
         A map that neighbourhoods found is fitted again to stored vectors and candidates that are each other's nearest.
         Some of these links judge which method fits them best. If to them another text is as near, they are chance, and
-        the map stays as it was. Without candidates and pairs, own texts
-        take their place, and nothing judges them (`_fitted_to_near_texts`).
+        the map stays as it was. Without candidates and pairs, own texts take their place, and nothing judges the result
+        (`_fitted_to_near_texts`).
 
         Args:
             method: how to align; ``auto`` takes what fits best.
@@ -97,13 +100,13 @@ class KnownEncoder:
 
 
 def _fitted_to_near_texts(found: Alignment, own: Floats, stored: Floats) -> Alignment:
-    """Fit a map again to stored and own vectors that are each other's nearest, and so alike.
+    """Fit a map again to near texts: stored and own vectors that are each other's nearest.
 
     Means of neighbours shrink towards the overall mean; near texts do not. Squared errors are weighted by the fourth
     power of the cosine. Nothing judges the result.
     """
     mean, centre, matrix = own.mean(0), stored.mean(0), found.matrix
-    own, stored, length = own - mean, stored - centre, np.linalg.norm(matrix, 2)
+    own, stored, factor = own - mean, stored - centre, np.linalg.norm(matrix, 2)
     rows = np.array([], int)
     for _ in range(NEAR_ROUNDS):
         mapped, before = stored @ matrix, rows
@@ -114,7 +117,7 @@ def _fitted_to_near_texts(found: Alignment, own: Floats, stored: Floats) -> Alig
             break
         near = (normalised(mapped[rows]) * normalised(own[partners])).sum(1, keepdims=True)
         linked = Pairs(own[partners] * near**2, stored[rows] * near**2)
-        matrix = procrustes(linked.stored, linked.own) * length if found.method == "rotation" else ridge(linked)
+        matrix = procrustes(linked.stored, linked.own) * factor if found.method == "rotation" else ridge(linked)
     return replace(found, matrix=matrix, details=f"{found.details}; fitted again to {len(rows)} near own texts")
 
 

@@ -121,7 +121,7 @@ def test_texts_are_read_after_alignment(side):
 
 
 def test_the_adaptive_attacker_learns_the_protections_noise_but_no_errors_of_its_map(make_corpus, monkeypatch):
-    """It has all texts of its own store, so it maps them without error; what is left is the noise."""
+    """It has all texts of its own store, so it maps them with hardly an error; what is left is the noise."""
     noise, rotated = 0.1, FittedStore.publish_documents
 
     def noisy(self, texts, rng):
