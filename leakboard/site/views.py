@@ -96,16 +96,14 @@ class View:
         Victims that are useless for the task may not, nor those that did not meet the strongest attack on the
         reference: an attack that was not tried proves nothing.
         """
-        return [
-            row for row in useful(self.drawn) if not met_weaker_attacks(row, compared_with(self.threat, self.reference))
-        ]
+        left_out = {row["slug"] for row in self.left_out}
+        return [row for row in useful(self.drawn) if row["slug"] not in left_out]
 
     @property
     def left_out(self) -> list[Row]:
         """Return the victims that may not be chosen, since they met weaker attacks only."""
-        return [
-            row for row in useful(self.drawn) if met_weaker_attacks(row, compared_with(self.threat, self.reference))
-        ]
+        reference = compared_with(self.threat, self.reference)
+        return [row for row in useful(self.drawn) if met_weaker_attacks(row, reference)]
 
     @property
     def front(self) -> list[Row]:
