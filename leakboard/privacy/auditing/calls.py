@@ -33,6 +33,8 @@ ROWS = 4
 """Number of rows of a call."""
 CALLS = 4_000
 """Number of tested calls. For each pair, about as many other calls are drawn to choose the statistic."""
+EXACT = 1e-6
+"""Misfit of noise that counts as exact: above the rounding errors of single precision."""
 MAX_FEATURES = 600
 """A classifier is learned only if the rows of a call have at most this many coordinates together."""
 
@@ -45,7 +47,7 @@ class Calls:
     released: Array
     """Releases of n calls, float (n, `ROWS`, d)."""
     positions: Array
-    """Position of the decided row in each call, int (n,): 1 and 2 in turn."""
+    """Position of the decided row in each call, int (n,): 1, 2 and 3 in turn."""
 
     @property
     def decided(self) -> Array:
@@ -91,7 +93,7 @@ class Calls:
         """Return for each call the index of the most similar call that decides another position, int (n,)."""
         keys = self.released[:, 0, 0]  # compares calls by the first coordinate of the first row
         nearest = np.empty(len(keys), int)
-        for position in (1, 2):
+        for position in range(1, ROWS):
             indices, others = np.flatnonzero(self.positions == position), np.flatnonzero(self.positions != position)
             order = others[np.argsort(keys[others], kind="stable")]
             rank = np.searchsorted(keys[order], keys[indices])
@@ -203,7 +205,7 @@ def run_calls(mechanism: Mechanism, pair: Pair, count: int, generator: np.random
         ValueError: a release is not finite, or does not have the shape of the rows.
     """
     coins = generator.random(count) < 0.5
-    positions = 1 + np.arange(count) % 2
+    positions = 1 + np.arange(count) % (ROWS - 1)
     released = np.empty((count, ROWS, len(pair.first)))
     for call, (coin, position) in enumerate(zip(coins, positions, strict=True)):
         rows = np.tile(pair.first, (ROWS, 1))
@@ -239,16 +241,25 @@ def _statistics(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
 
 
 def _features(calls: Calls) -> Array:
-    """Return the decided row and the noise of the public rows of each call, float (n, `ROWS` d)."""
-    return np.concatenate([calls.decided, calls.public_noise.reshape(len(calls.released), -1)], axis=1)
+    """Return the decided row, the noise of the public rows, and products of both, float (n, (`ROWS` + 2) d).
+
+    The products are of the decided row and the mean public noise, with and without its sign. They show a secret of the
+    call, such as a coin that decides whether its rows are used.
+    """
+    public, mean = calls.public_noise, calls.public_noise.mean(1)
+    parts = calls.decided, public.reshape(len(public), -1), calls.decided * mean, calls.decided * np.abs(mean)
+    return np.concatenate(parts, axis=1)
 
 
 def _nearness_without_noise(rows: Array, noises: Iterable[Array], first: Array, second: Array) -> Array:
-    """Subtract the best-fitting noise, and return how much nearer to the first input each row is, float64 (n,)."""
-    best_fit, result = np.full(len(rows), np.inf), np.zeros(len(rows))
+    """Subtract the best-fitting noise, and return how much nearer to the first input each row is, float64 (n,).
+
+    The result is divided by the misfit that is left, so that exact noise counts most.
+    """
+    misfit, result = np.full(len(rows), np.inf), np.zeros(len(rows))
     for noise in noises:
         to_first, to_second = (np.abs(rows - noise - vector).sum(1) for vector in (first, second))
-        fit = np.minimum(to_first, to_second)
-        result = np.where(fit < best_fit, to_second - to_first, result)
-        best_fit = np.minimum(fit, best_fit)
-    return result
+        nearest = np.minimum(to_first, to_second)
+        result = np.where(nearest < misfit, to_second - to_first, result)
+        misfit = np.minimum(nearest, misfit)
+    return result / (misfit + EXACT)

@@ -74,6 +74,32 @@ def test_noises_that_cancel_each_other_are_caught(cancelling, dimension):
     assert audit_calls(Cancelling(), corners(dimension)[:1], rng(), 500, 0.05).epsilon > 3
 
 
+class LastAsFirst(MechanismDefaults):
+    """Broken: the last row of a call has the noise of the first."""
+
+    epsilon, delta = 1.0, 0.0
+
+    def release(self, values, generator):
+        noise = generator.laplace(0, values.shape[1], values.shape)
+        noise[-1] = noise[0]
+        return values + noise
+
+
+class SampledTogether(MechanismDefaults):
+    """Broken: one secret coin decides whether all rows of a call are used. Row by row it is sound."""
+
+    epsilon, delta = float(np.log1p(0.1 * np.expm1(5.0))), 0.0
+
+    def release(self, values, generator):
+        is_used = generator.random() < 0.1
+        return values * is_used + generator.laplace(0, values.shape[1] / 5, values.shape)
+
+
+@pytest.mark.parametrize(("mechanism", "least"), [(LastAsFirst(), 3.0), (SampledTogether(), 1.5)])
+def test_noise_of_the_last_row_and_secrets_of_a_call_are_found(mechanism, least):
+    assert audit_calls(mechanism, corners(1), rng(), 2000, 0.05).epsilon > least
+
+
 def test_calls_out_of_step_with_the_seeds_are_caught_too():
     mechanism = SeedUsedTwice(1.0)
     mechanism.release(np.zeros((1, 2)), rng())
@@ -95,7 +121,7 @@ def test_only_the_decided_row_depends_on_the_coin():
     assert calls.released.shape == (50, ROWS, 2)
     assert calls.decided.tolist() == [[0.0, 0.0] if coin else [1.0, 1.0] for coin in coins]
     assert not calls.public_noise.any()
-    assert calls.positions.tolist() == [1, 2] * 25
+    assert calls.positions.tolist() == [1, 2, 3] * 16 + [1, 2]
 
 
 def test_releases_that_are_not_finite_are_refused():
