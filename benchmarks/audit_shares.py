@@ -123,7 +123,7 @@ def expected_bound(noise: Noise, event: Event, draws: int) -> float:
     """Return the bound of an event at its expected counts among ``draws`` of either input."""
     releases = RELEASES if noise.dimension < 64 else RELEASES // 4
     inputs = event.pair.first, event.pair.second
-    counted, rows = count_event(noise.release, inputs, event.holds, 2 * releases, np.random.default_rng(8))
+    counted, rows = count_event(noise.release, inputs, event.holds, 2 * releases, 0.0, np.random.default_rng(8))
     return bound_from_counts(*(draws * np.divide(counted, rows)), (draws, draws), 0.0, 0.05)
 
 

@@ -4,8 +4,8 @@ Two neighbouring inputs are released many times; an event that distinguishes the
 refutes the claim (`leakboard.privacy.auditing.audit`, with the theorems). First the inputs are single rows, then a row
 among the other rows of a call, which may give it away. A low bound proves nothing: this audit failed to find more.
 
-With delta = 0 the bound holds for any dependence between rows of a call. With delta above 0 the bound of single rows
-assumes that they are independent of each other.
+With delta = 0 the bound holds for any dependence between rows. With delta above 0 the bound of single rows assumes that
+calls of up to 16 rows are independent of each other.
 
 A claim has one epsilon for all neighbours, or one for each unit of a distance of the inputs (metric privacy). Then the
 bound of a pair is divided by its distance.
@@ -24,7 +24,7 @@ import numpy as np
 
 from leakboard.api.arguments import as_int, check
 from leakboard.api.symbols import SYMBOL_BUDGET, SymbolFunction, symbol_pairs
-from leakboard.api.vectors import VectorFunction, accepted, require_own_noise, takes_two, vector_pairs
+from leakboard.api.vectors import VectorFunction, accepted, takes_two, vector_pairs
 from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class Audit:
     """Lower bound on epsilon, at ``confidence``; 0 where the event proves nothing. With ``metric`` it is for each unit
     of distance; infinite where inputs at distance 0 have different releases.
 
-    With delta above 0 the bound of an event of single rows takes the rows of a call to be independent of each other.
+    With delta above 0 the bound of an event of single rows takes calls of up to 16 rows to be independent of each
+    other.
     """
     epsilon: float
     """Claimed epsilon."""
@@ -106,7 +107,7 @@ class Audit:
         what = f"the event: {self.event}, for the pair: {self.pair}; it holds for {shares}, {self.draws} each"
         apart = (f"these two are {self.distance:.4g} apart",) if self.metric else ()
         sentence = audited(self.epsilon_lower, self.confidence, verdict, self.metric)
-        assumed = ("with delta above 0 the bound assumes that releases are independent of each other",)
+        assumed = ("with delta above 0 the bound assumes that calls are independent of each other",)
         return "\n".join((sentence, what, *apart, *(assumed if self.delta > 0 and self.rows else ()), *self.notes))
 
     def plot(self) -> Figure:
@@ -153,8 +154,8 @@ def audit(
             row. The other rows of its call and all other calls are public. So rows that share their noise break the
             claim, and so do seeds that serve two calls.
         epsilon: claimed for one release; with ``distance`` for each unit of it.
-        delta: claimed for one release. Above 0 the bound of single rows takes the rows of a call to be
-            independent of each other: noise that they share can raise false alarms. At 0 it does not.
+        delta: claimed for one release. Above 0 the bound of single rows takes calls of up to 16 rows to be
+            independent of each other. At 0 it assumes nothing.
         dimension: width d of the vectors; None with ``inputs``.
         inputs: of a mechanism whose outputs are words, texts, sets or other hashable objects. A list of pairs of
             neighbours by the claim; or a list of inputs, and all of them are neighbours of each other. Then ``release``
@@ -184,8 +185,7 @@ def audit(
 
     Raises:
         RequestError: an argument is wrong; a distance is not a finite number from 0; the release is not a finite array
-            of numbers (n, d), or not one hashable object for each input; or delta is above 0 and all rows of a call get
-            the same noise.
+            of numbers (n, d), or not one hashable object for each input.
     """
     from leakboard.api.distances import claimed_distance
     from leakboard.privacy.auditing import audit as auditing
@@ -243,7 +243,6 @@ def audit(
             # no release may come before the first rows
             first_error = FIRST_ROWS_ERROR * (1 - confidence)
             first_rows = audit_first_rows(mechanism, neighbours[0], rng, first_error)
-        require_own_noise(mechanism, neighbours[0].first, rng)
         if unusual:
             usable, notes = accepted(mechanism, unusual, rng)
             more_pairs += usable

@@ -98,15 +98,6 @@ def takes_two(release: object) -> bool:
     return True
 
 
-def require_own_noise(mechanism: Mechanism, values: Array, rng: np.random.Generator) -> None:
-    """Refuse a function that shares noise within a call, with delta above 0."""
-    first, second = (mechanism.release(np.tile(values, (TRIED, 1)), rng) for _ in range(2))
-    is_shared = all((released == released[0]).all() for released in (first, second))
-    if mechanism.delta > 0 and is_shared and not np.array_equal(first[0], second[0]):
-        shown = "all rows of a call get the same noise, and delta is above 0; draw it with the shape of the vectors"
-        raise RequestError(f"release: {shown}, or audit the claim with delta 0")
-
-
 def accepted(mechanism: Mechanism, pairs: Sequence[Pair], rng: np.random.Generator) -> tuple[list[Pair], list[str]]:
     """Return the pairs whose inputs a function accepts, and a note for each of the others."""
     accepted, notes = [], []

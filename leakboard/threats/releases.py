@@ -52,7 +52,7 @@ class Distinguisher:
     """An event of a release that is likelier for the first of two neighbouring inputs.
 
     LeakBoard then releases twice ``draws`` rows; a fair coin decides the input of each row. LeakBoard counts how often
-    the event holds. If the claim's delta is above 0, the bound assumes independent rows.
+    the event holds. If the claim's delta is above 0, the bound assumes independent calls.
     """
 
     first: NDArray[Any] | str
@@ -164,7 +164,7 @@ def _of_rows(
     questions = {"event": one_score_each(event.holds, bool)} | (
         {"curve": one_score_each(event.curve.score, float)} if event.curve else {}
     )
-    answers = scores_by_input(release, inputs, questions, 2 * event.draws, rng)
+    answers = scores_by_input(release, inputs, questions, 2 * event.draws, claim.delta, rng)
     first, second = answers["event"]
     held = int(np.count_nonzero(first)), int(np.count_nonzero(second))
     metrics = bound_metrics(*held, (len(first), len(second)), claim.delta, distance)

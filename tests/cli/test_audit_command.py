@@ -106,7 +106,7 @@ def test_wrong_files_are_refused(audit, pairs, message):
         (
             ("--timeout", 0.5),
             "import sys; sys.stdin.read()",
-            "it printed 0 of 64 lines in 0.5 s; it must print and flush",
+            "it printed 0 of 125 lines in 0.5 s; it must print and flush",
         ),
         (("--distance", "l1"), None, "--distance l1: allowed: words, or a third column"),
         (("--budget", 100), None, "budget: 100 is not allowed: a whole number from 200 on, for 1 pairs"),
@@ -120,7 +120,7 @@ def test_wrong_programs_and_options_are_refused(audit, options, code, message):
 
 
 def test_a_delta_above_zero_names_its_assumption(audit):
-    sentence = "with delta above 0 the bound assumes that releases are independent of each other"
+    sentence = "with delta above 0 the bound assumes that calls are independent of each other"
     for delta in (0, 1e-6):
         code, out, _ = audit("--epsilon", 1.11, "--delta", delta, budget=1000)
         assert code == 0

@@ -13,8 +13,8 @@ The audits of the first rows (`leakboard.privacy.auditing.first_rows`) and of wh
 If epsilon is claimed for each unit of a distance (metric privacy), the bound of a pair is divided by its distance. This
 takes no further share of the error, since each round tests one event of one pair.
 
-With delta = 0, rows of a call may depend on each other. With delta above 0, the bound of single rows assumes
-independent rows. The trade-off curve always assumes independent rows.
+With delta = 0, all rows may depend on each other. With delta above 0, the bound of single rows assumes independent
+calls. The trade-off curve always assumes independent rows.
 """
 
 from __future__ import annotations

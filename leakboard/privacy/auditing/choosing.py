@@ -237,7 +237,7 @@ def draw_scores(
     for pair in pairs:
         scores = {candidate.score_name: candidate.score for candidate in candidates if candidate.pair is pair}
         total = 2 * (draws_per_input // len(pairs))
-        drawn[id(pair)] = scores_by_input(mechanism.release, pair.inputs, scores, total, generator)
+        drawn[id(pair)] = scores_by_input(mechanism.release, pair.inputs, scores, total, mechanism.delta, generator)
     return [drawn[id(candidate.pair)][candidate.score_name] for candidate in candidates]
 
 
@@ -250,8 +250,9 @@ def bound_on_fresh_draws(
     mechanism: Mechanism, event: Event, draws_per_input: int, generator: np.random.Generator, error: float
 ) -> float:
     """Return the bound that an event proves on ``draws_per_input`` fresh releases of each input."""
-    counts, rows = count_event(mechanism.release, event.pair.inputs, event.holds, 2 * draws_per_input, generator)
-    return event.pair.per_unit(bound_from_counts(*counts, rows, mechanism.delta, error))
+    inputs, total, delta = event.pair.inputs, 2 * draws_per_input, mechanism.delta
+    counts, rows = count_event(mechanism.release, inputs, event.holds, total, delta, generator)
+    return event.pair.per_unit(bound_from_counts(*counts, rows, delta, error))
 
 
 def _candidates_of_pair(
@@ -264,7 +265,7 @@ def _candidates_of_pair(
 ) -> list[Candidate]:
     size = min(MAX_LEARNED, draws_per_input, max(MIN_DRAWS, MAX_LEARNED_NUMBERS // len(pair.first)))
     # these draws only train the scores
-    chunks = list(coin_flip_releases(mechanism.release, pair.inputs, 2 * size, generator))
+    chunks = list(coin_flip_releases(mechanism.release, pair.inputs, 2 * size, mechanism.delta, generator))
     first_releases, second_releases = (
         np.concatenate([outputs[coins == is_first] for outputs, coins in chunks]) for is_first in (True, False)
     )
@@ -272,8 +273,9 @@ def _candidates_of_pair(
         scores, points = symbol_scores(pair.first[0], pair.second[0], first_releases, second_releases)
     else:
         scores, points = scores_of(mechanism, pair, first_releases, second_releases, digits, learned=learned)
-    values = scores_by_input(mechanism.release, pair.inputs, scores | points, 2 * draws_per_input, generator)
-    return [Candidate(pair, name, score, name in points, *values[name]) for name, score in (scores | points).items()]
+    every, total = scores | points, 2 * draws_per_input
+    values = scores_by_input(mechanism.release, pair.inputs, every, total, mechanism.delta, generator)
+    return [Candidate(pair, name, score, name in points, *values[name]) for name, score in every.items()]
 
 
 def _sorted(candidates: list[Candidate], delta: float, fresh: int, error: float) -> list[Candidate]:

@@ -76,9 +76,10 @@ def _best_one_sided(
     # without caution, a lucky one of thousands of thresholds would win
     low_p = np.maximum(p - CAUTION * np.sqrt(p / len(first)), 0.0)
     high_q = np.minimum(q + CAUTION * np.sqrt(q / len(second)), 1.0)
-    likely = np.argsort(-_approximate_promises(low_p * fresh, high_q * fresh, fresh, delta, error), kind="stable")
-    likely = np.sort(likely[:MAX_EXACT])
-    promises = log_ratios_from_counts(low_p[likely] * fresh, high_q[likely] * fresh, (fresh, fresh), delta, error)
+    rows = (fresh, fresh)
+    approximate = log_ratios_from_counts(low_p * fresh, high_q * fresh, rows, delta, error, _wilson_low)
+    likely = np.sort(np.argsort(-approximate, kind="stable")[:MAX_EXACT])
+    promises = log_ratios_from_counts(low_p[likely] * fresh, high_q[likely] * fresh, rows, delta, error)
     i = int(np.argmax(promises))
     return Threshold(float(values[likely[i]]), side, float(promises[i]))
 
@@ -97,24 +98,15 @@ def _best_equality(first: Array, second: Array, atoms: Array, fresh: int, delta:
     return Threshold(float(atoms[likely[i]]), "==", float(promises[i]))
 
 
-def _approximate_promises(p: Array, q: Array, fresh: int, delta: float, error: float) -> Array:
-    """Return the promises of counts with the bounds of Wilson (1927) in place of Clopper's and Pearson's, float64."""
+def _wilson_low(counts: Array | float, draws: Array | float, error: float) -> Array:
+    """Return the lower bound of Wilson (1927), close to that of Clopper and Pearson and faster, float64."""
     from scipy import special
 
-    def bound(counts: Array, draws: Array | float, error: float, sign: int) -> Array:
-        z, n = special.ndtri(1 - error), np.maximum(draws, 1e-300)
-        rates = counts / n
-        spread = z * np.sqrt(rates * (1 - rates) / n + z**2 / (4 * n**2))
-        return (rates + z**2 / (2 * n) + sign * spread) / (1 + z**2 / n)
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if delta > 0:
-            low, high = bound(p, fresh, error / 2, -1) - delta, bound(q, fresh, error / 2, 1)
-        else:
-            low = bound(p, p + q, error, -1)
-            high = 1 - low
-        promises = np.log(np.maximum(low, 0.0)) - np.log(high)
-    return np.where(np.isnan(promises), -np.inf, promises)
+    z, n = special.ndtri(1 - error), np.maximum(draws, 1.0)
+    rates = counts / n
+    spread = z * np.sqrt(rates * (1 - rates) / n + z**2 / (4 * n**2))
+    low: Array = (rates + z**2 / (2 * n) - spread) / (1 + z**2 / n)
+    return np.maximum(low, 0.0)
 
 
 def _counts(scores: Array, values: Array, above: bool) -> Array:

@@ -28,6 +28,8 @@ event is chosen.
 """
 MIN_ROWS = 16
 """Least number of rows of a call, if the number of draws and `VALUES_AT_ONCE` allow it."""
+ROWS_WITH_DELTA = 16
+"""Largest number of rows of a call if the claim has a delta (`leakboard.privacy.auditing.bound`)."""
 
 
 def count_event(
@@ -35,6 +37,7 @@ def count_event(
     inputs: tuple[Array, Array],
     holds: Score,
     total_draws: int,
+    delta: float,
     generator: np.random.Generator,
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Draw ``total_draws`` releases; count the rows of each input in an event, and all rows of each input.
@@ -43,7 +46,7 @@ def count_event(
         ValueError: a release is not finite, or ``holds`` does not return one bool for each release.
     """
     scores = {"event": one_score_each(holds, bool)}
-    in_event = scores_by_input(release, inputs, scores, total_draws, generator)["event"]
+    in_event = scores_by_input(release, inputs, scores, total_draws, delta, generator)["event"]
     first_count, second_count = (int(np.count_nonzero(answers)) for answers in in_event)
     return (first_count, second_count), (len(in_event[0]), len(in_event[1]))
 
@@ -70,6 +73,7 @@ def scores_by_input(
     inputs: tuple[Array, Array],
     scores: Mapping[str, Score],
     total_draws: int,
+    delta: float,
     generator: np.random.Generator,
 ) -> dict[str, tuple[Array, Array]]:
     """Return the answers of each score for rows of the first input, (n,), and of the second input, (m,), by name.
@@ -79,6 +83,7 @@ def scores_by_input(
         inputs: the first and the second input.
         scores: by name.
         total_draws: n + m.
+        delta: of the claim. Above 0, calls have at most `ROWS_WITH_DELTA` rows.
         generator: of coins and noise.
 
     Raises:
@@ -86,7 +91,7 @@ def scores_by_input(
     """
     parts: dict[str, list[Array]] = {name: [] for name in scores}
     coins: list[Array] = []
-    for outputs, chunk in coin_flip_releases(release, inputs, total_draws, generator):
+    for outputs, chunk in coin_flip_releases(release, inputs, total_draws, delta, generator):
         coins.append(chunk)
         for name, score in scores.items():
             parts[name].append(score(outputs))
@@ -96,9 +101,11 @@ def scores_by_input(
 
 
 def coin_flip_releases(
-    release: Release, inputs: tuple[Array, Array], total_draws: int, generator: np.random.Generator
+    release: Release, inputs: tuple[Array, Array], total_draws: int, delta: float, generator: np.random.Generator
 ) -> Iterator[tuple[Array, Array]]:
     """Yield ``total_draws`` releases in chunks, float (n, d), and whether each is of the first input, bool (n,).
+
+    With a ``delta`` above 0, calls have at most `ROWS_WITH_DELTA` rows.
 
     Raises:
         ValueError: a release is not finite.
@@ -106,7 +113,8 @@ def coin_flip_releases(
     first, second = inputs
     calls_factor = 1 if first.dtype == object else WANTED_CALLS // MIN_CALLS  # encoders take many texts at once
     calls = MIN_CALLS * max(1, min(calls_factor, total_draws // (MIN_ROWS * MIN_CALLS)))
-    rows = min(_rows_at_once(first), -(-total_draws // calls))
+    most = ROWS_WITH_DELTA if delta > 0 else _rows_at_once(first)
+    rows = min(most, _rows_at_once(first), -(-total_draws // calls))
     at_once = max(1, _rows_at_once(first) // rows) * rows
     for start in range(0, total_draws, at_once):
         coins = generator.random(min(at_once, total_draws - start)) < 0.5

@@ -123,7 +123,7 @@ class TestPower:
         class WithoutDelta(Bit):
             delta = 0.0
 
-        assert 0.15 < audit(Bit(1.0), corners(1), rng(), 5 * DRAWS).epsilon <= math.log(1.25)
+        assert 0.12 < audit(Bit(1.0), corners(1), rng(), 5 * DRAWS).epsilon <= math.log(1.25)
         assert math.log(1.25) + 0.1 < audit(WithoutDelta(1.0), corners(1), rng(), 5 * DRAWS).epsilon <= math.log(1.5)
 
     def test_a_value_of_one_input_is_separated_from_the_values_next_to_it(self):

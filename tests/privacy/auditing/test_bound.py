@@ -7,7 +7,12 @@ import pytest
 from scipy import special, stats
 
 from leakboard.privacy.auditing import trials
-from leakboard.privacy.auditing.bound import bound_from_counts, log_ratios_from_counts
+from leakboard.privacy.auditing.bound import (
+    bound_from_counts,
+    clopper_pearson_high,
+    clopper_pearson_low,
+    log_ratios_from_counts,
+)
 from leakboard.privacy.auditing.choosing import bound_on_fresh_draws
 from leakboard.privacy.auditing.events import Event, Threshold, corners
 from leakboard.privacy.auditing.trials import coin_flip_releases, count_event, releases
@@ -17,43 +22,78 @@ from leakboard.privacy.mechanisms.broken_calls import SharedAndOwn, SharedByRows
 INPUTS = np.zeros(1), np.ones(1)
 
 
-def flipped(release, draws, rng, inputs=INPUTS):
+def flipped(release, draws, rng, inputs=INPUTS, delta=0.0):
     """Return all releases and all coins."""
-    chunks = list(coin_flip_releases(release, inputs, draws, rng))
+    chunks = list(coin_flip_releases(release, inputs, draws, delta, rng))
     return tuple(np.concatenate(part) for part in zip(*chunks, strict=True))
 
 
-class TestIndependentRows:
-    """With delta above 0: ln((p - delta) / q) with the bounds of Clopper and Pearson."""
+class TestWithDelta:
+    """With delta above 0: calls of 16 rows that are independent of each other."""
 
-    @pytest.mark.parametrize(("hits", "misses"), [(0, 0), (1, 0), (500, 500), (1000, 0), (1000, 1000), (700, 12)])
-    @pytest.mark.parametrize("delta", [1e-9, 0.01])
-    def test_against_scipys_intervals(self, hits, misses, delta):
-        p, q = (stats.binomtest(k, 1000).proportion_ci(0.95, method="exact") for k in (hits, misses))
-        expected = max(0.0, math.log((p.low - delta) / q.high)) if p.low > delta else 0.0
-        assert bound_from_counts(hits, misses, (1000, 1000), delta, 0.05) == pytest.approx(expected)
+    @pytest.mark.parametrize(("right", "wrong"), [(7000, 120), (90_000, 10_000), (500_000, 100)])
+    @pytest.mark.parametrize("delta", [1e-9, 1e-3])
+    def test_at_the_bound_the_two_parts_share_the_error(self, right, wrong, delta):
+        rows = 600_000, 590_000
+        bound = bound_from_counts(right, wrong, rows, delta, 0.05)
+        mean, nats = 1_190_000 * delta / 2 / (1 + math.exp(bound)), math.log(2 / 0.05)
+        shown = mean + math.sqrt(2 * 16 * mean * nats) + 16 * nats / 3
+        share = stats.beta(right - shown, right + wrong - right + shown + 1).ppf(0.025)
+        assert bound == pytest.approx(math.log(share / (1 - share)), abs=1e-3)
+
+    def test_a_tiny_delta_costs_a_few_calls(self):
+        """The limit is then 16 ln(2 / error) / 3 rows, 20 at an error of 5 %."""
+        tiny, none = (bound_from_counts(5000, 1000, (10**4, 10**4), delta, 0.05) for delta in (1e-12, 0.0))
+        less = bound_from_counts(5000 - 20, 1000 + 20, (10**4, 10**4), 0.0, 0.025)
+        assert less < none
+        assert tiny == pytest.approx(less, abs=1e-3)
 
     def test_it_is_finite_and_grows_with_the_draws(self):
         bounds = [bound_from_counts(n, 0, (n, n), 1e-9, 0.05) for n in (10**2, 10**4, 10**6)]
         assert bounds == sorted(bounds)
-        assert bounds[-1] == pytest.approx(math.log(1e6 / -math.log(0.025)), abs=0.01)
+        assert bounds[-1] == pytest.approx(math.log(1e6 / stats.gamma(20 + 1).ppf(0.975)), abs=0.05)
 
     @pytest.mark.parametrize("together", [True, False])
-    def test_rows_of_a_call_must_be_independent(self, together):
-        """A row is shown with probability delta, else it is a uniform number: (0, delta)-private for each row.
+    @pytest.mark.parametrize("event", [(4,), (0, 4)], ids=["shown", "shown or answered"])
+    @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.04), (1.5, 0.01)])
+    def test_rows_of_a_call_may_depend_on_each_other(self, together, event, epsilon, delta):
+        """A row is shown with probability delta, else it is a random answer: (epsilon, delta)-private for each row.
 
-        Rows shown one by one raise no more alarms than the error; a call that shows all or none of them raises more.
+        If all rows of a call are shown together, Clopper-Pearson bounds of independent rows are wrong too often.
         """
-        rng, delta, audits, alarms = np.random.default_rng(6), 0.04, 200, 0
+        rng, audits, alarms, naive = np.random.default_rng(6), 150, 0, 0
 
         def release(values, generator):
             shown = generator.random((1 if together else len(values), 1)) < delta
-            return np.where(shown, values, generator.uniform(0.1, 0.9, values.shape))
+            lies = generator.random(values.shape) > special.expit(epsilon)
+            return np.where(shown, 4.0 + values, np.where(lies, 1.0 - values, values))
+
+        def holds(outputs):
+            return np.isin(outputs[:, 0], event)
 
         for _ in range(audits):
-            counts, rows = count_event(release, INPUTS, lambda outputs: outputs[:, 0] == 0, 2000, rng)
-            alarms += bound_from_counts(*counts, rows, delta, 0.05) > 0
-        assert (alarms > stats.binom(audits, 0.05).ppf(0.999)) == together
+            counts, rows = count_event(release, INPUTS, holds, 2000, delta, rng)
+            alarms += bound_from_counts(*counts, rows, delta, 0.05) > epsilon
+            low = clopper_pearson_low(counts[0], rows[0], 0.025)
+            naive += low - delta > math.exp(epsilon) * clopper_pearson_high(counts[1], rows[1], 0.025)
+        often = stats.binom(audits, 0.05).ppf(0.999)
+        assert alarms <= often
+        if together and event == (4,) and epsilon == 0:
+            assert naive > often
+
+    def test_calls_with_a_delta_are_small(self):
+        sizes = []
+
+        def release(values, rng):
+            sizes.append(len(values))
+            return np.zeros((len(values), 1))
+
+        texts = np.array(["a"], object), np.array(["b"], object)
+        for inputs, draws in ((INPUTS, 200_000), (texts, 6_400)):
+            flipped(release, draws, np.random.default_rng(0), inputs, delta=1e-9)
+            assert max(sizes) == 16
+            assert sum(sizes) == draws
+            sizes.clear()
 
 
 class TestCoins:
@@ -85,7 +125,7 @@ class TestCoins:
         for _ in range(200):
             samples = [np.concatenate(list(releases(mechanism.release, value, n, rng))) for value in INPUTS]
             hits, misses = (int(holds(sample).sum()) for sample in samples)
-            alarms["samples"] += bound_from_counts(hits, misses, (n, n), 1e-9, 0.05) > 0.5  # the theorem for delta > 0
+            alarms["samples"] += bound_from_counts(hits, misses, (n, n), 0.0, 0.05) > 0.5
             outputs, coins = flipped(mechanism.release, 2 * n, rng)
             event = holds(outputs)
             alarms["coins"] += bound_from_counts((event & coins).sum(), (event & ~coins).sum(), (n, n), 0.0, 0.05) > 0.5
