@@ -4,7 +4,7 @@ The audit runs the mechanism, and returns one or two numbers:
 
 - The *bound* holds at its stated confidence for any choice of the event. One set of draws chooses the event, and a
   fresh set tests it (`leakboard.privacy.auditing.bound`). A fair coin decides the input of each row. If delta is 0, the
-  bound holds even if the rows of a call depend on each other. If delta is above 0, it assumes independent rows.
+  bound holds even if all rows depend on each other. If delta is above 0, it assumes independent calls.
 - The *sanity check* of Habernal (2022, section 3) is a point estimate without confidence
   (`leakboard.privacy.auditing.point_estimate`).
 
@@ -21,6 +21,7 @@ ln(n / 3), and calls of several rows at most 6.6.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -80,7 +81,7 @@ CERTAIN_SHARE = 1e-4
 """Share of a verdict's error at which a refuted claim ends the choice: a fresh test then hardly ever disagrees."""
 
 
-@attack(revision=3)
+@attack(revision=4)
 class DpAudit(ReleaseAudit):
     pairs: Literal["corners", "sentences", "both"] = "both"
     """Neighbours: vectors of the mechanism's domain, sentences that differ in one word, or the better of the two."""
@@ -126,10 +127,12 @@ class DpAudit(ReleaseAudit):
         if with_corners:
             log_progress("corners of the domain")
             sizes = rounds(None, self.budget, mechanism.dimension)
-            certain_error = CERTAIN_SHARE * verdict_error(claim.delta)
-            events.append(
-                choose_event(mechanism, neighbours, rng, sizes, ERROR, more_pairs=inner, certain_error=certain_error)
-            )
+            choose = partial(choose_event, mechanism, neighbours, rng, sizes, ERROR, more_pairs=inner)
+            event = choose(certain_error=CERTAIN_SHARE * verdict_error(claim.delta))
+            # It may be luck, if noise that rows share has rare events.
+            if event.is_certain and _confirm(view, event, rng) <= mechanism.epsilon:
+                event = choose(certain_error=0.0)
+            events.append(event)
         is_certain = any(event.is_certain for event in events)
         if with_sentences and not is_certain:
             events.append(self._choose_sentences(view, rng))
@@ -142,7 +145,7 @@ class DpAudit(ReleaseAudit):
             log_progress("calls of several rows")
             statistic = choose_statistic(mechanism, neighbours, rng, self.calls)
             promise = run_statistic(mechanism, statistic, self.calls, rng, verdict_error(claim.delta)).epsilon
-            # Single rows must prove more twice: once may be luck, if noise that rows share has rare events.
+            # Single rows must prove more twice, for the same reason.
             if promise > mechanism.epsilon and any(promise > _confirm(view, best, rng) for _ in range(2)):
                 details = f"{statistic.pair.name}, one row of {ROWS} in a call: {statistic.name}"
                 return CallsDistinguisher(statistic, self.calls, details, repeats)
