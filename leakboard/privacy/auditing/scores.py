@@ -276,7 +276,10 @@ def _trees(
 ) -> Score:
     """Train boosted trees on scores and summaries. Trees see joint effects that a sum over coordinates misses."""
     from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import ThreadpoolController
 
+    # beside a busy process, threads that wait for each other would take ten times as long
+    threads = ThreadpoolController()
     centre = np.median(np.concatenate([first_releases, second_releases]), axis=0)
     raw = slice(0, first_releases.shape[1] if first_releases.shape[1] <= 8 else 0)
 
@@ -292,5 +295,11 @@ def _trees(
         max_iter=40, max_leaf_nodes=8, learning_rate=0.15, min_samples_leaf=100, early_stopping=False, random_state=0
     )
     labels = np.repeat([1, 0], [len(first_releases), len(second_releases)])
-    model.fit(summaries(np.concatenate([first_releases, second_releases])), labels)
-    return lambda outputs: model.decision_function(summaries(outputs))
+    with threads.limit(limits=1):
+        model.fit(summaries(np.concatenate([first_releases, second_releases])), labels)
+
+    def score(outputs: Array) -> Array:
+        with threads.limit(limits=1):
+            return model.decision_function(summaries(outputs))
+
+    return score
