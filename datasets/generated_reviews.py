@@ -44,7 +44,7 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.data.corpora import POSTERIOR, build_corpus, divide
-from leakboard.datasets._generated_reviews.model import SHAPE, draw, posteriors, write_texts
+from leakboard.datasets._generated_reviews.model import SHAPE, draw, posteriors, write_identifiers, write_texts
 from leakboard.datasets._generated_reviews.word_lists import AGES, ENTITIES, GENDERS, SENTIMENTS, TOPICS
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.randomness import derived_seed, stream
@@ -83,6 +83,8 @@ class GeneratedReviews(Dataset):
     """Share of the users in test."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the users, the texts and the split."""
+    identifiers: bool = False
+    """Whether each text begins with an invented name, address and telephone number, for attacks on texts."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:
@@ -112,7 +114,11 @@ class GeneratedReviews(Dataset):
 
         state = np.ravel_multi_index(tuple(hidden[variable] for variable in SHAPE), tuple(SHAPE.values()))
         choices = draw(state, present, self.leak, stream(NAME, self.seed, "words"))
-        columns = {"text": write_texts(choices), "row": np.arange(n), "user": [f"user{u:05d}" for u in user]}
+        texts = write_texts(choices)
+        if self.identifiers:
+            identifiers = write_identifiers(n, stream(NAME, self.seed, "identifiers"))
+            texts = [f"{identifier} {text}" for identifier, text in zip(identifiers, texts, strict=True)]
+        columns = {"text": texts, "row": np.arange(n), "user": [f"user{u:05d}" for u in user]}
         columns |= {"label": hidden[self.task], "gender": hidden["gender"], "age": hidden["age"]}
         columns |= dict(zip(ENTITIES, present.T, strict=True))
         columns |= {POSTERIOR + secret: p.tolist() for secret, p in posteriors(choices, self.leak).items()}

@@ -16,13 +16,16 @@ from leakboard.datasets._generated_reviews.word_lists import (
     ANY,
     CLOSING,
     ENTITIES,
+    FIRST_NAMES,
     FREE,
     GENDERS,
+    LAST_NAMES,
     OPENING,
     PERSON,
     PREFERRED,
     SENTIMENTAL,
     SENTIMENTS,
+    STREETS,
     TOPICAL,
     TOPICS,
     Sentence,
@@ -174,3 +177,16 @@ def posteriors(choices: Choices, leak: float) -> dict[str, Floats]:
         joint = likelihood * np.array([1 - q, q])
         result[name] = joint / joint.sum(axis=1, keepdims=True)
     return result
+
+
+def write_identifiers(count: int, rng: np.random.Generator) -> list[str]:
+    """Return a person's name, address and telephone number for each text, all independent and uniform.
+
+    Eleven words: ``From Mira Ito, 12 Elm Street, 07 41 90 33 58:``. A number of the address is from 1 to 99, each part
+    of the telephone number from 00 to 99.
+    """
+    first, last, street = (rng.choice(names, count) for names in (FIRST_NAMES, LAST_NAMES, STREETS))
+    houses, parts = rng.integers(1, 100, count), rng.integers(0, 100, (count, 5))
+    phones = [" ".join(f"{part:02d}" for part in row) for row in parts]
+    columns = zip(first, last, houses, street, phones, strict=True)
+    return [f"From {name} {surname}, {house} {road} Street, {phone}:" for name, surname, house, road, phone in columns]
