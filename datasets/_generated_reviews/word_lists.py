@@ -214,10 +214,10 @@ CLOSING = (
 )
 """The sentences after those about persons."""
 
-FIRST_NAMES = _phrases("""Alba | Bruno | Celia | Dario | Edda | Felix | Greta | Hugo | Irma | Jonas | Katja | Leon
-    | Mira | Nils | Olga | Pablo | Rita | Sven | Tilda | Viktor""")
-LAST_NAMES = _phrases("""Abbott | Brandt | Castillo | Dubois | Ekström | Fontana | Grabowski | Hanley | Ito | Jansen | Kovac | Lindqvist
-    | Moreau | Novak | Okafor | Petrov | Rossi | Schuster | Tanaka | Whitlock""")
-STREETS = _phrases("""Acorn | Bakery | Chapel | Dairy | Elm | Foundry | Garden | Harbour | Island | Juniper | Kiln | Lantern
-    | Market | Nursery | Orchard | Poplar | Quarry | River | Station | Tower""")
+FIRST_NAMES = _phrases("""Alba | Bruno | Celia | Dario | Edda | Felix | Greta | Hugo | Irma | Jonas
+    | Katja | Leon | Mira | Nils | Olga | Pablo | Rita | Sven | Tilda | Viktor""")
+LAST_NAMES = _phrases("""Abbott | Brandt | Castillo | Dubois | Ekström | Fontana | Grabowski | Hanley | Ito | Jansen
+    | Kovac | Lindqvist | Moreau | Novak | Okafor | Petrov | Rossi | Schuster | Tanaka | Whitlock""")
+STREETS = _phrases("""Acorn | Bakery | Chapel | Dairy | Elm | Foundry | Garden | Harbour | Island | Juniper
+    | Kiln | Lantern | Market | Nursery | Orchard | Poplar | Quarry | River | Station | Tower""")
 """Words of the identifiers that may stand in front of a text, all equally likely."""
