@@ -22,13 +22,14 @@ from pydantic import Field
 from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.alignment import Pairs
 from leakboard.attacks._alignment.known_encoder import REFINED, KnownEncoder, own_store
+from leakboard.attacks._alignment.rotation import STARTS
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.attacks.nearest_text import NearestText
 from leakboard.attacks.search import Search
 from leakboard.interfaces import Attack, SecretKind
-from leakboard.suite.options import ALWAYS_NAMED, attack, part
+from leakboard.suite.options import ALWAYS_NAMED, Count, attack, part
 from leakboard.threats.stores import StoreThief
 from leakboard.threats.threat import Threat
 
@@ -58,6 +59,8 @@ class Aligned(StoreThief):
     alignment: Method = "auto"
     """How to undo the protection. auto: the map that fits best, but never ``unwhitened``. unwhitened: for whitened
     stores; it ignores pairs. whitened: any linear map, with pairs."""
+    starts: Count = STARTS
+    """Number of patterns of signs from which a rotation is sought, where pairs do not give it; 79 rarely miss it."""
     adaptive: bool = True
     """Whether the inner attack learns from a store of the attacker's own, mapped by all its texts."""
 
@@ -78,7 +81,7 @@ class Aligned(StoreThief):
         """Find the map, and train the inner attack on the attacker's own texts."""
         train, dev = view.train, view.dev
         encoder = KnownEncoder.of(view.oracle.unprotected, train.vectors, view.store)
-        stolen = encoder.align(self.alignment, seed).without_still(train.vectors)
+        stolen = encoder.align(self.alignment, seed, starts=self.starts).without_still(train.vectors)
         if self.adaptive and (own := own_store(view.oracle, train.texts, seed)) is not None:
             rng = np.random.default_rng(seed)
             stored, stored_dev = (own.publish_documents(known.texts, rng) for known in (train, dev))

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.known_encoder import Encode, KnownEncoder, own_store, own_texts, search
+from leakboard.attacks._alignment.rotation import STARTS
 from leakboard.interfaces import Floats
 from leakboard.metrics.link_scores import DEPTH, Links
 from leakboard.suite.options import Count, attack
@@ -31,6 +32,8 @@ class Linking(LinkingAttack):
     alignment: Method = "auto"
     """How to undo the protection. auto: the map that fits best, but never ``unwhitened``. unwhitened: for whitened
     stores; it ignores pairs. whitened: any linear map, with pairs."""
+    starts: Count = STARTS
+    """Number of patterns of signs from which a rotation is sought, where pairs do not give it; 79 rarely miss it."""
     adaptive: bool = True
     """Whether the attacker also compares with a store of its own that is protected in the same way."""
 
@@ -53,7 +56,7 @@ class Linking(LinkingAttack):
 
     def _links(self, vectors: Floats, encoder: KnownEncoder, known: Floats, space: str, seed: int) -> Links:
         """Return the links of test vectors in one space."""
-        alignment = encoder.seeing(vectors).align(self.alignment, seed, known)
+        alignment = encoder.seeing(vectors).align(self.alignment, seed, known, starts=self.starts)
         mapped = alignment(vectors)
         found = search(mapped, known, mapped, DEPTH)
         searched = "" if found.recall == 1 else f"; approximate search with recall {found.recall:.3f}"

@@ -13,8 +13,9 @@ from pydantic import Field
 
 from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.known_encoder import KnownEncoder, own_texts, search
+from leakboard.attacks._alignment.rotation import STARTS
 from leakboard.interfaces import Floats
-from leakboard.suite.options import attack
+from leakboard.suite.options import Count, attack
 from leakboard.threats.presence import KnownAs, PresenceAttack, PresenceScorer, PresenceView
 from leakboard.threats.stores import StolenStore
 
@@ -32,6 +33,8 @@ class Presence(PresenceAttack):
     alignment: Method = "auto"
     """How to undo the protection of stolen vectors. auto: the map that fits best, but never ``unwhitened``. unwhitened:
     for whitened stores; it ignores pairs. whitened: any linear map, with pairs."""
+    starts: Count = STARTS
+    """Number of patterns of signs from which a rotation is sought, where pairs do not give it; 79 rarely miss it."""
 
     def fit(self, view: PresenceView, seed: int) -> PresenceScorer:
         """Search for the candidates, or encode them."""
@@ -43,7 +46,9 @@ class Presence(PresenceAttack):
 
         def score(store: StolenStore | None) -> Floats:
             assert store is not None, "access to vectors was asked for"
-            stored = KnownEncoder.of(encode, own, store).align(self.alignment, seed, known)(store.vectors)
+            stored = KnownEncoder.of(encode, own, store).align(self.alignment, seed, known, starts=self.starts)(
+                store.vectors
+            )
             return search(known, stored, stored, 1).similarity[:, 0]
 
         return score

@@ -24,7 +24,7 @@ from leakboard.attacks._alignment.criterion import closeness, pair_likeness, pai
 from leakboard.attacks._alignment.linear_maps import ridge, whitened_rotation
 from leakboard.attacks._alignment.moments import scale_and_noise
 from leakboard.attacks._alignment.permutation import chance_likeness, find_order, partial_likeness
-from leakboard.attacks._alignment.rotation import find_components, find_rotation, procrustes
+from leakboard.attacks._alignment.rotation import STARTS, find_components, find_rotation, procrustes
 from leakboard.errors import RequestError
 from leakboard.interfaces import Floats
 
@@ -53,6 +53,8 @@ class Problem:
     seed: int
     for_links: bool
     """Whether mapped vectors are compared with those of texts, instead of classified."""
+    starts: int = STARTS
+    """Largest number of patterns of signs from which a rotation is sought."""
 
     @cached_property
     def scale_and_noise(self) -> tuple[float, float]:
@@ -82,6 +84,7 @@ def align(
     seed: int = 0,
     *,
     for_links: bool = False,
+    starts: int = STARTS,
 ) -> Alignment:
     """Return a map from stored vectors to the space of the attacker's own vectors.
 
@@ -97,6 +100,7 @@ def align(
         method: a name of ``METHODS``, or ``auto``: the best, where a simpler method wins a tie (`TOLERANCE`).
         seed: draws the rows that fit and those that judge.
         for_links: whether mapped vectors are compared with those of texts, instead of classified.
+        starts: largest number of patterns of signs from which a rotation is sought.
 
     Raises:
         RequestError: the method is unknown, or does not fit the dimensions, the rows or the pairs.
@@ -112,7 +116,7 @@ def align(
     order = np.random.default_rng(seed).permutation(len(stored))
     judges = order[: max(1, min(500, len(stored) // 5))]
     fitting = stored[order[len(judges) :]] if len(stored) > 1 else stored
-    problem = Problem(own, fitting, pairs, stored[judges], seed, for_links)
+    problem = Problem(own, fitting, pairs, stored[judges], seed, for_links, starts)
     fewest = FEWEST_PAIRS_OF_LINKS if for_links else FEWEST_PAIRS
     left_out = min(len(pairs) // 3, LEFT_OUT_PAIRS) if pairs and len(pairs) >= fewest else 0
     best: Alignment | None = None
@@ -190,11 +194,11 @@ def _permutation(problem: Problem) -> Alignment:
 
 def _rotation(problem: Problem) -> Alignment:
     plain, noise = problem.unscaled, problem.scale_and_noise[1]
-    return _scaled(problem, find_rotation(plain.own, plain.stored, noise, plain.pairs, plain.seed))
+    return _scaled(problem, find_rotation(plain.own, plain.stored, noise, plain.pairs, plain.seed, plain.starts))
 
 
 def _unwhitened(problem: Problem) -> Alignment:
-    matrix = find_components(problem.own, problem.stored, problem.seed)
+    matrix = find_components(problem.own, problem.stored, problem.seed, problem.starts)
     return Alignment(matrix, problem.stored.mean(0), problem.own.mean(0))
 
 

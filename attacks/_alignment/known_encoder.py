@@ -8,7 +8,7 @@ import numpy as np
 from leakboard.attacks._alignment.align import Method, align
 from leakboard.attacks._alignment.alignment import Alignment, Pairs
 from leakboard.attacks._alignment.linear_maps import ridge
-from leakboard.attacks._alignment.rotation import procrustes
+from leakboard.attacks._alignment.rotation import STARTS, procrustes
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Integers, Texts
 from leakboard.models.search import Neighbours, nearest, normalised
@@ -57,7 +57,7 @@ class KnownEncoder:
         """Return the same attacker with more stolen vectors, float32 (n, e)."""
         return replace(self, stored=np.concatenate([self.stored, vectors]))
 
-    def align(self, method: Method, seed: int, candidates: Floats | None = None) -> Alignment:
+    def align(self, method: Method, seed: int, candidates: Floats | None = None, *, starts: int = STARTS) -> Alignment:
         """Return a map from the stored vectors to the encoder's space.
 
         A map that neighbourhoods found is fitted again to stored vectors and candidates that are each other's nearest.
@@ -69,12 +69,14 @@ class KnownEncoder:
             method: how to align; ``auto`` takes what fits best.
             seed: draws the rows of each step.
             candidates: vectors of texts that may be stored, float32 (c, d); None: there are none.
+            starts: largest number of patterns of signs from which a rotation is sought.
 
         Raises:
             NotApplicable: the method does not fit the dimensions, the rows or the pairs.
         """
         try:
-            found = align(self.own, self.stored, self.pairs, method, seed, for_links=candidates is not None)
+            for_links = candidates is not None
+            found = align(self.own, self.stored, self.pairs, method, seed, for_links=for_links, starts=starts)
         except RequestError as error:
             raise NotApplicable(f"alignment: {error}") from None
         if found.method == "none":

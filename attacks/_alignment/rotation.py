@@ -6,6 +6,7 @@ axes, where the neighbours are already right, and adds axes step by step. Known 
 Whitening is undone in the same way, without a pair.
 """
 
+import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +20,9 @@ from leakboard.models.search import nearest
 SIGNED_AXES = 12
 """Principal axes whose signs are found together."""
 STARTS = 6
-"""Patterns of signs that are refined; the best goes on."""
+"""Patterns of signs that are refined; the best goes on. Of more patterns, a short look finds so many."""
+LOOK_ROUNDS, LOOK_ROWS = 3, 500
+"""Rounds of a short look at a pattern, and stored vectors in each."""
 Schedule = tuple[tuple[int | None, int, int, int], ...]
 SCHEDULE: Schedule = ((24, 6, 1_500, 20), (60, 8, 1_500, 20), (None, 3, 3_000, 20), (None, 4, 4_000, 8))
 """Stages: number of axes (None: all), rounds, stored vectors a round, neighbours."""
@@ -44,7 +47,9 @@ class Clouds:
     """Factor of own vectors along each axis when the rotation is fitted, float32 (d,)."""
 
 
-def find_rotation(own: Floats, stored: Floats, noise: float, pairs: Pairs | None, seed: int) -> Floats:
+def find_rotation(
+    own: Floats, stored: Floats, noise: float, pairs: Pairs | None, seed: int, starts: int = STARTS
+) -> Floats:
     """Return an orthogonal W, float32 (d, d), so that (stored - mean) @ W lines up with own - mean.
 
     Args:
@@ -53,6 +58,7 @@ def find_rotation(own: Floats, stored: Floats, noise: float, pairs: Pairs | None
         noise: standard deviation of the noise of a stored coordinate.
         pairs: known pairs, in the scale of ``own``.
         seed: draws the rows of each round.
+        starts: largest number of patterns of signs that are tried.
     """
     rng, mean, stored_mean = np.random.default_rng(seed), own.mean(0), stored.mean(0)
     axes, stored_axes = principal_axes(own), principal_axes(stored)
@@ -61,15 +67,15 @@ def find_rotation(own: Floats, stored: Floats, noise: float, pairs: Pairs | None
     trust = variances / (variances + np.float32(noise**2) + 1e-12)
     known = pairs and Pairs((pairs.own - mean) @ axes, (pairs.stored - stored_mean) @ stored_axes)
     clouds = Clouds(scores, (stored - stored_mean) @ stored_axes, known, trust, np.ones_like(trust))
-    starts = [np.diag(signs) for signs in _signs(clouds, mean @ axes, stored_mean @ stored_axes, rng)]
+    patterns = [np.diag(signs) for signs in _signs(clouds, mean @ axes, stored_mean @ stored_axes, starts, rng)]
     first = min(SIGNED_AXES, own.shape[1])
     if known:
         size = min(own.shape[1], max(first, len(known) // 2))
-        starts.append(procrustes(known.stored[:, :size], known.own[:, :size]))
-    return stored_axes @ _refined(clouds, starts, SCHEDULE, rng) @ axes.T
+        patterns.append(procrustes(known.stored[:, :size], known.own[:, :size]))
+    return stored_axes @ _refined(clouds, patterns, SCHEDULE, rng) @ axes.T
 
 
-def find_components(own: Floats, stored: Floats, seed: int) -> Floats:
+def find_components(own: Floats, stored: Floats, seed: int, starts: int = STARTS) -> Floats:
     """Return the matrix (e, d) that maps whitened vectors back: (stored - mean) @ matrix lines up with own - mean.
 
     Whitening sorts the principal components by variance, and has no key. Signs are found as in `find_rotation`.
@@ -79,6 +85,7 @@ def find_components(own: Floats, stored: Floats, seed: int) -> Floats:
         own: float32 (m, d).
         stored: whitened vectors, largest component first, float32 (n, e) with e at most d.
         seed: draws the rows of each round.
+        starts: largest number of patterns of signs that are tried.
     """
     rng, mean, tiny = np.random.default_rng(seed), own.mean(0), np.finfo(np.float32).tiny
     axes = principal_axes(own)[:, : stored.shape[1]]
@@ -86,16 +93,22 @@ def find_components(own: Floats, stored: Floats, seed: int) -> Floats:
     spread, stored_spread = (np.maximum(part.std(0), tiny) for part in (scores, stored))
     white = (stored - stored.mean(0)) / stored_spread
     rescaled = Clouds(scores, white * spread, None, spread, spread)
-    starts = [np.diag(signs) for signs in _signs(rescaled, mean @ axes, np.zeros_like(spread), rng)]
-    rotation = _refined(replace(rescaled, stored=white), starts, WHITE_SCHEDULE, rng)
+    patterns = [np.diag(signs) for signs in _signs(rescaled, mean @ axes, np.zeros_like(spread), starts, rng)]
+    rotation = _refined(replace(rescaled, stored=white), patterns, WHITE_SCHEDULE, rng)
     return (rotation * spread / stored_spread[:, None]) @ axes.T
 
 
 def _refined(clouds: Clouds, starts: list[Floats], schedule: Schedule, rng: Generator) -> Floats:
-    """Refine each start, and the best of them by the schedule."""
+    """Refine the most promising starts, and the best of them by the schedule."""
     first, all_axes = min(SIGNED_AXES, clouds.own.shape[1]), clouds.own.shape[1]
-    refined = [_refine(clouds, start, len(start), 8, 1_000, 20, rng) for start in starts]
-    best = max(refined, key=lambda rotation: _fit(clouds, rotation, first))
+
+    def fit(rotation: Floats) -> float:
+        return _fit(clouds, rotation, first)
+
+    if len(starts) > STARTS + 1:  # pairs give one more
+        looked = [_refine(clouds, start, len(start), LOOK_ROUNDS, LOOK_ROWS, 20, rng) for start in starts]
+        starts = sorted(looked, key=fit, reverse=True)[:STARTS]
+    best = max((_refine(clouds, start, len(start), 8, 1_000, 20, rng) for start in starts), key=fit)
     for size, rounds, rows, neighbours in schedule:
         best = _refine(clouds, best, min(size or all_axes, all_axes), rounds, rows, neighbours, rng)
     return best
@@ -115,8 +128,11 @@ def with_pairs(source: Floats, target: Floats, pairs: Pairs | None, share: float
     return np.vstack([source, weight * pairs.stored]), np.vstack([target, weight * pairs.own])
 
 
-def _signs(clouds: Clouds, mean: Floats, stored_mean: Floats, rng: Generator) -> list[Floats]:
-    """Return the patterns of signs of the first axes that agree best with means, third moments and pairs."""
+def _signs(clouds: Clouds, mean: Floats, stored_mean: Floats, starts: int, rng: Generator) -> list[Floats]:
+    """Return the patterns of signs of the first axes that agree best with means, third moments and pairs.
+
+    With more ``starts`` than these patterns, those with two signs of the best pattern flipped are added.
+    """
     k = min(SIGNED_AXES, clouds.own.shape[1])
     spread = clouds.own[:, :k].std(0) + 1e-12
     a, v = clouds.own[:, :k] / spread, clouds.stored[:, :k] / spread
@@ -127,8 +143,11 @@ def _signs(clouds: Clouds, mean: Floats, stored_mean: Floats, rng: Generator) ->
     found = [_climb(rng.choice([-1.0, 1.0], k), single, triples) for _ in range(50)]
     best = max(found, key=lambda signs: _agreement(signs, single, triples))
     found += list(best * (1 - 2 * np.eye(k)))  # the best with one sign flipped
+    if starts > len(set(map(tuple, found))):
+        flips = 1 - 2 * np.eye(k)
+        found += [best * first * second for first, second in itertools.combinations(flips, 2)]
     patterns = {tuple(signs): _agreement(signs, single, triples) for signs in found}
-    chosen = sorted(patterns, key=lambda signs: -patterns[signs])[:STARTS]
+    chosen = sorted(patterns, key=lambda signs: -patterns[signs])[:starts]
     return [np.array(signs, np.float32) for signs in chosen]
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from leakboard.attacks._alignment import rotation
 from leakboard.attacks._alignment.align import METHODS, align
 from leakboard.attacks._alignment.alignment import Pairs, linear
 from leakboard.attacks._alignment.criterion import pair_margin
@@ -108,6 +109,21 @@ def test_a_rotation_is_undone_without_pairs(own, truth, rng, noise):
     assert linked(found(stored), truth) > 0.98
     assert found.criterion > 0.7
     assert linked(stored, truth) < 0.05
+
+
+@pytest.mark.parametrize(("starts", "finds"), [(6, False), (79, True)])
+def test_more_starts_find_a_rotation_if_third_moments_mislead(own, truth, rng, monkeypatch, starts, finds):
+    """Stored texts of other topics have other third moments. Here two of twelve axes seem to be mirrored."""
+    moments, mirror = rotation.third_moments, np.ones(12, np.float32)
+    mirror[2:4] = -1
+
+    def misleading(values):
+        return moments(values * mirror if len(values) < len(own) else values)
+
+    stored = truth[:400] @ rotation_of(rng)
+    monkeypatch.setattr(rotation, "third_moments", misleading)
+    found = align(own, stored, method="rotation", starts=starts)
+    assert (linked(found(stored), truth[:400]) > 0.95) == finds
 
 
 def test_procrustes_is_exact_with_as_many_pairs_as_dimensions(own, truth, rng):
