@@ -34,8 +34,9 @@ def useful(rows: Sequence[Row]) -> list[Row]:
 
 
 def attack_of(options: str) -> str:
-    """Return an attack, told of whitening or not: a thief who knows the rule may name the way to undo it."""
-    return without(options, "alignment") if parse(options)[1].get("alignment") == "unwhitened" else options
+    """Return an attack, without how it undoes the protection: a thief may know the rule, and may be patient."""
+    told = ("alignment",) if parse(options)[1].get("alignment") == "unwhitened" else ()
+    return without(options, *told, "starts")
 
 
 def met_weaker_attacks(row: Row, reference: Row | None) -> bool:

@@ -29,10 +29,10 @@ def number(label: str, option: str) -> float | None:
         return None
 
 
-def without(label: str, option: str) -> str:
-    """Return a label without one of its options."""
+def without(label: str, *names: str) -> str:
+    """Return a label without some of its options."""
     name, options = parse(label)
-    return _joined(name, {key: value for key, value in options.items() if key != option})
+    return _joined(name, {key: value for key, value in options.items() if key not in names})
 
 
 def _joined(name: str, options: dict[str, str]) -> str:

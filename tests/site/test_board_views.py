@@ -243,7 +243,9 @@ class TestChoice:
         ("named", "small"),
         [
             ("strong(alignment=unwhitened)", ""),
+            ("strong(alignment=unwhitened, starts=79)", ""),
             ("strong(alignment=identity)", "met weaker attacks only"),
+            ("strong(alignment=identity, starts=79)", "met weaker attacks only"),
             ("strong(depth=9)", "met weaker attacks only"),
         ],
     )
