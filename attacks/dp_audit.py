@@ -17,7 +17,7 @@ If the draws that choose an event already refute the claim beyond doubt, the cho
 so is its bound.
 
 A low bound proves nothing: only this attack failed. At delta 0, n tested releases of each input prove at most about
-ln(n / 3), and calls of several rows at most 6.6.
+ln(n / 3), and calls of several rows less than 6.63.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -172,12 +172,12 @@ def audit(
             the cube are tried, too, with NaN and infinity. An error that it raises for them is noted, and is no leak.
             NaN and infinity in a release count as 1e30. With ``pairs`` or ``distance`` only ``cube`` is allowed.
         draws: releases of either input: half to choose an event on, half to test it. Single rows prove no more than
-            about ln(draws / 6.4), at 95 % confidence and delta 0: to refute a claim of 10 takes at least 142,000. None:
+            about ln(draws / 6.7), at 95 % confidence and delta 0: to refute a claim of 10 takes at least 148,000. None:
             rounds, each larger than all before, until the claim is refuted or ``budget`` is spent.
         budget: numbers that are drawn at most where ``draws`` is None, all coordinates of all releases; statistics are
             learned from further ones. None: 100,000,000 numbers, or 2,000,000 outputs.
         calls: calls of four rows that test one row among the others, where single rows do not refute the claim. They
-            have a fifth of the error. 4,000 calls prove no more than 6.3 at 95 % confidence and delta 0. As many again
+            have a fifth of the error. 4,000 calls prove less than 6.34 at 95 % confidence and delta 0. As many again
             for each pair choose the statistic. So by default ``release`` is called 16,000 times (8,000 in one
             dimension). 0: none. None: 4,000 with ``dimension``, and 0 with ``inputs``, where only 0 is allowed.
         confidence: of the bound.

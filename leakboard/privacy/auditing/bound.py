@@ -13,9 +13,8 @@ So epsilon >= ln(s / (1 - s)), where s is the Clopper-Pearson lower bound of the
 All releases may depend on each other.
 
 Theorem, delta above 0. Let calls of at most k rows be independent of each other, and let each be (epsilon, delta)-
-private for changing one row. Let the event depend on a row's own release. Then v is at most B + G. Given the output, B
-is Binomial(r, q). G is a sum of independent numbers from 0 to k, one for each call, and its mean is at most
-M = m delta / (2 (1 + e**epsilon)), with m rows in all.
+private for changing one row. Then v is at most B + G. Given the output, B is Binomial(r, q). G is a sum of independent
+numbers from 0 to k, one for each call, and its mean is at most M = m delta / (2 (1 + e**epsilon)), with m rows in all.
 
 Proof. Reveal the coins of a call one by one, and let p be the probability that the next coin is x, given the output and
 the coins before. With a fresh uniform number U, the coin is x if U < p. Count it in B if U < q, and in G if
@@ -26,7 +25,12 @@ delta / (2 (1 + e**epsilon)).
 
 So P(G > M + sqrt(2 k M L) + k L / 3) <= e**-L for any L (Bernstein's inequality: Boucheron, Lugosi and Massart 2013,
 corollary 2.11; the variance of G is at most k M). Half of the error is for G, half for B: v minus this limit of G takes
-the place of v. If calls show all of their rows with probability delta, k rows are shown together, as the limit says.
+the place of v.
+
+M depends on epsilon. Its largest value, at epsilon = 0, gives a first bound. M at this bound gives a larger bound, and
+so on. Proof. Let no more rows be shown than the limit at the true epsilon, and let B be within its bound. If a bound is
+below the true epsilon, the limit there is larger than the limit at the true epsilon. So the next bound is not above the
+true epsilon either.
 """
 
 from __future__ import annotations
