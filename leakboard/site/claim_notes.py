@@ -17,7 +17,8 @@ OF_WORDS = (
     "A verdict on a rule that replaces words is about the words of this board, and about the rule as its name says: as "
     "in the paper, or as in a released package."
 )
-UNPROVEN = "Not refuted here means that no compared pair of these words refutes the claim; other words may."
+UNPROVEN_WORDS = "Not refuted here means that no compared pair of these words refutes the claim; other words may."
+UNPROVEN = "Not refuted here means that less is proved than claimed, and that no audit refuted the claim; another may."
 NOT_REFUTED = "not refuted here"
 """Remark below the verdict ``unproven``."""
 SAME = 1e-6
@@ -44,7 +45,10 @@ def notes(board: Board, rows: Sequence[Row]) -> list[str]:
     victims = {row["victim"] for row in rows}
     claims = [record.claim for record in board.records if record.victim in victims and record.claim]
     has_dropout = any(dropout_note(row["victim_options"], row["epsilon_claimed"]) for row in rows)
+    are_of_words = any(claim.get("exact") is not None for claim in claims)
     found = [f"{DROPOUT}."] if has_dropout else []
-    if any(claim.get("exact") is not None for claim in claims):
-        found.append(f"{OF_WORDS} {UNPROVEN}" if any(row["verdict"] == "unproven" for row in rows) else OF_WORDS)
+    if are_of_words:
+        found.append(OF_WORDS)
+    if any(row["verdict"] == "unproven" for row in rows):
+        found.append(UNPROVEN_WORDS if are_of_words else UNPROVEN)
     return found

@@ -266,10 +266,15 @@ class TestClaims:
         assert any("mu 0.8 give 0.295" in text for text in claim_texts)
 
     @pytest.mark.parametrize(
-        ("exact", "expected"), [(None, []), (3.0, ["about the words of this board", "Not refuted here"])]
+        ("exact", "proved", "expected"),
+        [
+            (None, 4.0, []),
+            (None, 9.0, ["no audit refuted the claim"]),
+            (3.0, 9.0, ["about the words of this board", "no compared pair"]),
+        ],
     )
-    def test_a_verdict_on_replaced_words_is_about_these_words(self, board, exact, expected):
-        claim = {**CLAIM, "epsilon": 4.0, "proved": 9.0, "exact": exact}
+    def test_claims_that_are_not_proved_are_explained(self, board, exact, proved, expected):
+        claim = {**CLAIM, "epsilon": 4.0, "proved": proved, "exact": exact}
         (section,) = board_page(board("one", dataclasses.replace(on_ag("lstm"), claim=claim)))["sections"]
         text = " ".join(section["claim_notes"])
         assert bool(text) == bool(expected)
