@@ -63,9 +63,11 @@ class Excerpts(Dataset):
         """Load the whole dataset and cut its texts.
 
         Raises:
-            RequestError: the dataset cannot be loaded, or a split has no text of so many words.
+            RequestError: the dataset cannot be loaded or has no texts, or a split has no text of so many words.
         """
         whole = self.of.load()
+        if not whole.has_texts:
+            raise RequestError(f"excerpts: of: {whole.name} has no texts")
         limits = {"train": self.train, "test": self.test}
         splits = type(whole.splits)({s: self._cut(whole.splits[s], s, limits.get(s)) for s in SPLITS})
         cut = dataclasses.replace(whole, splits=splits)

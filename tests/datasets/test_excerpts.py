@@ -1,5 +1,7 @@
 """Excerpts of another dataset's texts: all of one length, with the labels of the whole texts."""
 
+import dataclasses
+
 import pytest
 
 from leakboard.datasets.excerpts import Excerpts
@@ -52,3 +54,11 @@ def test_whole_texts_and_fewer_of_train():
 def test_a_length_that_no_text_has_is_refused():
     with pytest.raises(RequestError, match="excerpts: words: 1000: no text of train has so many words"):
         Excerpts(of=WHOLE, words=1000).load()
+
+
+def test_a_dataset_without_texts_is_refused(monkeypatch):
+    whole = WHOLE.load()
+    bare = dataclasses.replace(whole, splits=whole.splits.remove_columns("text"))
+    monkeypatch.setattr(GeneratedReviews, "load", lambda self: bare)
+    with pytest.raises(RequestError, match="excerpts: of: generated_reviews has no texts"):
+        Excerpts(of=WHOLE).load()
