@@ -64,6 +64,7 @@ class Search(TextsAttack):
     """Weight of ln P(text) by trigrams next to the cosine."""
 
     uses_gpu: ClassVar[bool] = True
+    only_by_name: ClassVar[bool] = True
 
     @classmethod
     def example(cls, folder: Path) -> Self:

@@ -231,6 +231,8 @@ class Attack(Plugin):
     """The `leakboard.threats.threat.Threat`, which builds the attacker's view and scores the answer."""
     steals_store: ClassVar[bool] = False
     """Whether the attacker learns from texts of its own under the public encoder, and steals the published vectors."""
+    only_by_name: ClassVar[bool] = False
+    """Whether ``attacks: all`` leaves the attack out, since it takes very long."""
 
     @abstractmethod
     def fit(self, view: Any, seed: int) -> Any:

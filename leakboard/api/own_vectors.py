@@ -83,7 +83,8 @@ def evaluate(
             function of a list of texts that returns numbers (n, e). Adds links and presence; needs ``texts``.
         protection: of the table in the victim ``vector_store``, a name or a mapping with options: the vectors are
             protected before they are attacked.
-        attacks: ``all`` that apply, or a list of names, entries of a suite, and instances such as ``MyAttack(k=3)``.
+        attacks: ``all`` that apply, except ``search``, which takes long; or a list of names, entries of a suite, and
+            instances such as ``MyAttack(k=3)``.
         drop_missing: leave out rows that lack a secret, a label or a text, and say how many.
         out: folder that keeps the files, the suite and the run. None keeps nothing: rows and vectors stay in memory,
             and a temporary folder holds the run's other parts while it lasts.

@@ -45,9 +45,11 @@ def read_limits(at_most: Sequence[str], at_least: Sequence[str]) -> list[Limit]:
 def _limit(side: Literal["at most", "at least"], text: str) -> Limit:
     column, equals, number = text.partition("=")
     option = f"--{side.replace(' ', '-')} {text}"
-    if column not in (limited := list(_gates())) or not equals:
+    if column not in (limited := list(_gates())):
         allowed = f"COLUMN=NUMBER, with a column of {', '.join(limited)}{nearest(column, limited)}"
         raise RequestError(f"{option}: allowed is {allowed}")
+    if not equals:
+        raise RequestError(f"{option}: allowed is COLUMN=NUMBER, as in {column}=0.1")
     try:
         bound = float(number)
     except ValueError:

@@ -152,8 +152,7 @@ def run(
     output.print_paths(console, paths)
     output.print_counts(console, opened)
     broken = failures(records, rows, opened.suite.names, limits)
-    for line in broken:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    output.print_broken(console, broken, limits)
     if opened.unfinished:
         raise typer.Exit(1)
     if broken:

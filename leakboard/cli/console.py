@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from leakboard.board.gates import Limit
 from leakboard.board.leaderboard import skipped
 from leakboard.board.run_meta import environment_differences
 from leakboard.board.schema import Row, columns, threats_of
@@ -94,6 +95,14 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record], lab
     _print_claims(console, rows)
     for warning in corpus_warnings(records, names):
         console.print(Text(f"warning: {warning}"))
+
+
+def print_broken(console: Console, broken: Sequence[str], limits: Sequence[Limit]) -> None:
+    """Print why a run breaks its limits, or that it keeps them; nothing without limits."""
+    for line in broken:
+        console.print(Text(line), soft_wrap=True)
+    if limits and not broken:
+        console.print("all limits hold" if len(limits) > 1 else "the limit holds")
 
 
 def print_counts(console: Console, run: Run) -> None:

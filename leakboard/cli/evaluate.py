@@ -54,7 +54,7 @@ def evaluate(
         Optional[str],  # noqa: UP045
         typer.Option(help="Protection to try on the vectors, as in rotation or 'gaussian: {sigma: 0.05}'."),
     ] = None,
-    attacks: Annotated[str, typer.Option(help="Names with commas, or all that apply.")] = "all",
+    attacks: Annotated[str, typer.Option(help="Names with commas, or all that apply but search.")] = "all",
     drop_missing: Annotated[
         bool, typer.Option("--drop-missing", help="Leave out rows that lack a value, and count them.")
     ] = False,
@@ -77,7 +77,7 @@ def evaluate(
     from leakboard.api.risk import require_private, require_risk_file
     from leakboard.board.gates import failures, read_limits
     from leakboard.board.leaderboard import leaderboard
-    from leakboard.cli.console import print_table, rich_table
+    from leakboard.cli.console import print_broken, print_table, rich_table
     from leakboard.data.readers.tabular import expand
     from leakboard.data.readers.vector_databases import source
 
@@ -122,8 +122,7 @@ def evaluate(
     if html:
         console.print(str(report.save(html)), markup=False, highlight=False, soft_wrap=True)
     broken = failures(report.records, leaderboard(report.records), report.names, limits)
-    for line in broken:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    print_broken(console, broken, limits)
     statuses = {record.status for record in report.records}
     if risk and "ok" in statuses:
         try:

@@ -115,8 +115,8 @@ def check_secret(values: Sequence[str], column: str, source: str, is_binned: boo
     if not is_binned and is_measurement(values):
         raise RequestError(
             f"{source}: the secret {column!r} has {len(values)} values, most of them numbers (from {values[0]} to "
-            f"{values[-1]}); put them into bins, in a suite's dataset `table`: bins: {{{column}: 5}} makes "
-            f"five of equal size, bins: {{{column}: [18, 30, 45]}} names where they begin"
+            f"{values[-1]}); put them into bins: `evaluate --bins {column}=5` makes five of equal "
+            f"size; so does bins: {{{column}: 5}} in a suite's dataset `table`, and [18, 30, 45] says where they begin"
         )
 
 

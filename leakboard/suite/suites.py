@@ -225,7 +225,7 @@ def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[
 
 
 def _all_attacks(registry: Registry, victim: Choice, path: Path) -> tuple[Choice, ...]:
-    """Return every attack that applies to a victim's publications, with default options.
+    """Return every attack that applies to a victim's publications, with default options; not those ``only_by_name``.
 
     The publications of a broken victim are unknown, so it gets every attack. Each of its cells fails with the reason.
 
@@ -239,7 +239,8 @@ def _all_attacks(registry: Registry, victim: Choice, path: Path) -> tuple[Choice
             raise RequestError(f"{path}: attacks: all: --plugin {listing.origin} is broken: {listing.problem}")
     names = [listing.name for listing in listings]
     attacks = [_choice(registry, "attacks", name, {}, f"{path}: attacks: all") for name in names]
-    return tuple(choice for choice in attacks if choice.plugin is not None and choice.plugin.threat.needs in publishes)
+    plugins = [(choice, choice.plugin) for choice in attacks if choice.plugin is not None]
+    return tuple(choice for choice, one in plugins if one.threat.needs in publishes and not one.only_by_name)
 
 
 def _refuse_twice(choices: Sequence[Choice | Source], location: str) -> None:

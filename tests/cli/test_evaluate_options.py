@@ -97,6 +97,7 @@ def test_a_limit_that_a_row_breaks_is_exit_status_3(evaluate, limit, code):
     given, out, _ = evaluate("--entities", "alice", "--at-most", limit, attacks="entity_presence")
     assert given == code
     assert ("at most 0.2 was asked" in out) == (code == 3)
+    assert ("the limit holds" in out) == (code == 0)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +107,10 @@ def test_a_limit_that_a_row_breaks_is_exit_status_3(evaluate, limit, code):
         (["--secrets", "age", "--bins", "size=4"], "'size' is not one of the secrets"),
         (["--secrets", "age", "--seeds", "one"], "--seeds one: allowed are whole numbers"),
         (["--secrets", "age", "--at-most", "leak=1"], "--at-most leak=1: allowed is COLUMN=NUMBER"),
+        (
+            ["--secrets", "age", "--at-most", "attack_advantage"],
+            "--at-most attack_advantage: allowed is COLUMN=NUMBER, as in attack_advantage=0.1",
+        ),
         ([], "--secrets: missing; allowed without it: --entities, or --encoder"),
     ],
 )

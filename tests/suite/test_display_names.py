@@ -87,6 +87,11 @@ def test_all_attacks_are_those_on_what_a_victim_publishes(load):
     assert [attack.name for attack in second.attacks] == ["ridge"]
 
 
+def test_an_attack_that_takes_very_long_must_be_named(load):
+    assert "search" not in {attack.name for attack in load(victims=["hashed"], attacks="all").victims[0].attacks}
+    assert [attack.name for attack in load(victims=["hashed"], attacks=["search"]).attacks] == ["search"]
+
+
 def test_a_broken_plugin_file_is_not_left_out_of_all_attacks(bench, load):
     path = bench.folder / "broken.py"
     path.write_text("def f(:\n")
