@@ -103,7 +103,7 @@ class LinkingThreat(Threat["LinkingAttack"]):
 
     @classmethod
     def sentence(cls, row: Mapping[str, Any]) -> str:
-        """Return how many of 100 stored vectors were linked."""
+        """Return the share of the stored vectors that were linked."""
         candidates = row.get("candidate_texts")
         if not beats_constant(row) or not is_number(candidates):
             return super().sentence(row)
@@ -112,13 +112,13 @@ class LinkingThreat(Threat["LinkingAttack"]):
         if not why_chance(row) and is_number(ends[0]) and ends[0] <= 0 and is_number(first := row.get("linked_first")):
             reasons = "; ".join([f"too few {cls.things} to tell how many at 1 % false links", *tried])
             first_right = (
-                f"{_of_100(first)} of 100 stored vectors have their text as first of {candidates:,.0f} candidates"
+                f"{_percent(first)} of the stored vectors have their text as first of {candidates:,.0f} candidates"
             )
             return f"{first_right} ({reasons})"
-        parts = [f"{_of_100(ends[0])} to {_of_100(ends[1])}" if all(map(is_number, ends)) else "no interval"]
+        parts = [f"{_percent(ends[0])} to {_percent(ends[1])}" if all(map(is_number, ends)) else "no interval"]
         parts += tried
         parts += [reason] if (reason := why_chance(row)) else []
-        linked = f"{_of_100(row['attack_score'])} of 100 stored vectors were linked to their text"
+        linked = f"{_percent(row['attack_score'])} of the stored vectors were linked to their text"
         return f"{linked} among {candidates:,.0f} candidates at 1 % false links ({'; '.join(parts)})"
 
     def evaluate(self, attack: LinkingAttack, side: VictimSide) -> AttackResult:
@@ -150,8 +150,8 @@ class LinkingThreat(Threat["LinkingAttack"]):
         )
 
 
-def _of_100(share: Any) -> str:
-    return f"{100 * max(share, 0):.0f}"
+def _percent(share: Any) -> str:
+    return f"{100 * max(share, 0):.0f} %"
 
 
 def draw_candidates(side: VictimSide, most: int | None) -> tuple[Integers, Integers, Texts]:

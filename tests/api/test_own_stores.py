@@ -42,7 +42,7 @@ class TestPlantedTruth:
         assert (row[LINKED], row["status"]) == (1, "ok")
         assert (row["known_pairs"], row["queries"], row["candidate_texts"], row["stolen_vectors"]) == (0, 0, 270, 270)
         assert report.sentences[0] == (
-            "100 of 100 stored vectors have their text as first of 270 candidates "
+            "100 % of the stored vectors have their text as first of 270 candidates "
             "(too few vectors to tell how many at 1 % false links; 60 vectors tried)"
         )
 
@@ -156,7 +156,7 @@ class TestCommand:
     def test_a_second_file_stands_for_the_encoder(self, call):
         result = call("--text", "text", "--encoded", "known.npy")
         assert result.exit_code == 0
-        assert "of 100 stored vectors have their text as first of 270 candidates" in result.output
+        assert "of the stored vectors have their text as first of 270 candidates" in result.output
         assert "encoded: " in result.output
 
     def test_the_kept_suite_finds_a_local_store_from_any_folder(self, tmp_path, monkeypatch):

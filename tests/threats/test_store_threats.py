@@ -142,20 +142,20 @@ class TestSentence:
         **{"attack_advantage_p": 0.0, "test_size": 1200, "candidate_texts": 8000, "chosen_on": "dev"},
     }
 
-    def test_links_are_counted_of_100_stored_vectors(self):
+    def test_links_are_a_share_of_the_stored_vectors(self):
         assert Thief.threat.sentence(self.ROW) == (
-            "87 of 100 stored vectors were linked to their text among 8,000 candidates at 1 % false links "
-            "(0 to 91; 1,200 vectors tried)"
+            "87 % of the stored vectors were linked to their text among 8,000 candidates at 1 % false links "
+            "(0 % to 91 %; 1,200 vectors tried)"
         )
         assert Thief.threat.sentence({**self.ROW, "attack_advantage_p": 0.5}).endswith("tried; this may be chance)")
 
     def test_first_candidates_are_told_if_vectors_are_too_few_for_1_percent(self):
         row = {**self.ROW, "attack_advantage_low": 0.0, "linked_first": 0.93}
         assert Thief.threat.sentence(row) == (
-            "93 of 100 stored vectors have their text as first of 8,000 candidates "
+            "93 % of the stored vectors have their text as first of 8,000 candidates "
             "(too few vectors to tell how many at 1 % false links; 1,200 vectors tried)"
         )
-        assert "at 1 % false links (10 to 91" in Thief.threat.sentence({**row, "attack_advantage_low": 0.1})
+        assert "at 1 % false links (10 % to 91 %" in Thief.threat.sentence({**row, "attack_advantage_low": 0.1})
         assert "may be chance" in Thief.threat.sentence({**row, "attack_advantage_p": 0.5})
 
     def test_an_attack_that_links_nothing_proves_nothing(self):
