@@ -22,6 +22,8 @@ CORPUS_CHECKS = {
 """Checks of a corpus that a reader must know, as shares of its test texts."""
 FEW_TEXTS = 200
 """Fewer test texts than these deserve a warning."""
+MANY_COPIES = 0.01
+"""Smaller shares of near copies change a score by less than this, and deserve no warning."""
 KEEP_TOGETHER = (
     "use --document, --user or --text, so that rows that belong together stay in one split "
     "(in Python documents=, users= or texts=, in a suite document:, user: or text:)"
@@ -66,7 +68,7 @@ def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
     copies = {(r.dataset, r.victim): m.value for r in records if (m := r.value("near_copies"))}
     several = len({(r.dataset, r.victim) for r in records}) > 1
     for (dataset, victim), share in copies.items():
-        if share:
+        if share >= MANY_COPIES:
             victim_on_dataset = f"{names.name('victim', victim)} on {names.name('dataset', dataset)}: "
             warnings.append(
                 f"{victim_on_dataset if several else ''}{100 * share:.1f} % of the test vectors have a near copy among "

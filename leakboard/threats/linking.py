@@ -111,10 +111,8 @@ class LinkingThreat(Threat["LinkingAttack"]):
         tried = [f"{row['test_size']:,.0f} {cls.things} tried"] if is_number(row.get("test_size")) else []
         if not why_chance(row) and is_number(ends[0]) and ends[0] <= 0 and is_number(first := row.get("linked_first")):
             reasons = "; ".join([f"too few {cls.things} to tell how many at 1 % false links", *tried])
-            first_right = (
-                f"{_percent(first)} of the stored vectors have their text as first of {candidates:,.0f} candidates"
-            )
-            return f"{first_right} ({reasons})"
+            found = f"{_percent(first)} of the stored vectors have their text as first"
+            return f"{found} of {candidates:,.0f} candidates ({reasons})"
         parts = [f"{_percent(ends[0])} to {_percent(ends[1])}" if all(map(is_number, ends)) else "no interval"]
         parts += tried
         parts += [reason] if (reason := why_chance(row)) else []

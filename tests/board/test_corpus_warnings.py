@@ -3,6 +3,7 @@
 import pytest
 
 from leakboard.board.summary import corpus_warnings
+from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import Names
 
@@ -30,3 +31,10 @@ def test_the_dataset_is_named_where_there_are_several():
     ]
     ending = "25.0 % of the test texts occur verbatim in train"
     assert corpus_warnings(records, Names()) == [f"a: {ending}", f"b: {ending}"]
+
+
+@pytest.mark.parametrize(("share", "warned"), [(0.002, False), (0.05, True)])
+def test_a_few_near_copies_deserve_no_warning(share, warned):
+    metric = Metric("near_copies", share, n=600)
+    record = Record("rows", "v", "a", 0, "ok", metrics=[metric], threat="attributes", checks={})
+    assert any("near copy" in warning for warning in corpus_warnings([record], Names())) == warned
