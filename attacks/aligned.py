@@ -60,7 +60,8 @@ class Aligned(StoreThief):
     """How to undo the protection. auto: the map that fits best, but never ``unwhitened``. unwhitened: for whitened
     stores; it ignores pairs. whitened: any linear map, with pairs."""
     starts: Count = STARTS
-    """Number of patterns of signs from which a rotation is sought, where pairs do not give it; 79 rarely miss it."""
+    """Largest number of patterns of signs from which a rotation, or the map of ``unwhitened``, is sought. 79 find most
+    maps."""
     adaptive: bool = True
     """Whether the inner attack learns from a store of the attacker's own, mapped by all its texts."""
 

@@ -34,7 +34,8 @@ class Presence(PresenceAttack):
     """How to undo the protection of stolen vectors. auto: the map that fits best, but never ``unwhitened``. unwhitened:
     for whitened stores; it ignores pairs. whitened: any linear map, with pairs."""
     starts: Count = STARTS
-    """Number of patterns of signs from which a rotation is sought, where pairs do not give it; 79 rarely miss it."""
+    """Largest number of patterns of signs from which a rotation, or the map of ``unwhitened``, is sought. 79 find most
+    maps."""
 
     def fit(self, view: PresenceView, seed: int) -> PresenceScorer:
         """Search for the candidates, or encode them."""

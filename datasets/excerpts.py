@@ -1,8 +1,8 @@
 """The first words of another dataset's texts, for attacks on texts: how much comes back of 8, 16 or 64 words?
 
 Texts with fewer words are left out, so all excerpts have the same length. Labels, secrets and authors stay those of the
-whole texts. A copy is a text whose excerpt is also in train. Reading a text can take seconds, so ``test`` limits the
-number of test texts.
+whole texts: a person may be labelled present although the excerpt does not name it. A copy is a text whose excerpt is
+also in train. Reading a text can take seconds, so ``test`` limits the number of test texts.
 """
 
 import dataclasses
@@ -44,7 +44,7 @@ class Excerpts(Dataset):
     of: Annotated[part(WHOLE), ALWAYS_NAMED]  # type: ignore[valid-type]
     """The dataset of the whole texts, with its options."""
     words: Count | None = None
-    """Number of words, separated by white space, from the beginning of each text; null: whole texts."""
+    """Number of words from the beginning of each text, split at white space and joined by blanks; null: all."""
     train: Count | None = None
     """Largest number of texts of train, drawn at random; null: all."""
     test: Count | None = 500
@@ -77,7 +77,7 @@ class Excerpts(Dataset):
         texts = [text.split() for text in rows["text"][:]]
         kept = np.array([i for i, words in enumerate(texts) if len(words) >= (self.words or 1)])
         if not len(kept):
-            raise RequestError(f"excerpts: words: {self.words}: no text of {split} has so many words")
+            raise RequestError(f"excerpts: words: {self.words}: no text of {split} has {self.words or 'any'} words")
         if limit is not None and len(kept) > limit:
             kept = np.sort(stream("excerpts", split).choice(kept, limit, replace=False))
         # the posteriors are of the whole texts

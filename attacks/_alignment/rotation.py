@@ -20,7 +20,7 @@ from leakboard.models.search import nearest
 SIGNED_AXES = 12
 """Principal axes whose signs are found together."""
 STARTS = 6
-"""Patterns of signs that are refined; the best goes on. Of more patterns, a short look finds so many."""
+"""Patterns of signs that are refined; the best goes on. If more are tried, a short look chooses them."""
 LOOK_ROUNDS, LOOK_ROWS = 3, 500
 """Rounds of a short look at a pattern, and stored vectors in each."""
 Schedule = tuple[tuple[int | None, int, int, int], ...]

@@ -152,7 +152,7 @@ def run(
     output.print_paths(console, paths)
     output.print_counts(console, opened)
     broken = failures(records, rows, opened.suite.names, limits)
-    output.print_broken(console, broken, limits)
+    output.print_broken(console, broken, limits, not opened.unfinished)
     if opened.unfinished:
         raise typer.Exit(1)
     if broken:

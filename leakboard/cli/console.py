@@ -97,11 +97,11 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record], lab
         console.print(Text(f"warning: {warning}"))
 
 
-def print_broken(console: Console, broken: Sequence[str], limits: Sequence[Limit]) -> None:
-    """Print why a run breaks its limits, or that it keeps them; nothing without limits."""
+def print_broken(console: Console, broken: Sequence[str], limits: Sequence[Limit], is_complete: bool) -> None:
+    """Print why a run breaks its limits, or that a complete run keeps them; nothing without limits."""
     for line in broken:
         console.print(Text(line), soft_wrap=True)
-    if limits and not broken:
+    if limits and not broken and is_complete:
         console.print("all limits hold" if len(limits) > 1 else "the limit holds")
 
 

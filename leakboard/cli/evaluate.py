@@ -122,8 +122,8 @@ def evaluate(
     if html:
         console.print(str(report.save(html)), markup=False, highlight=False, soft_wrap=True)
     broken = failures(report.records, leaderboard(report.records), report.names, limits)
-    print_broken(console, broken, limits)
     statuses = {record.status for record in report.records}
+    print_broken(console, broken, limits, "failed" not in statuses and "ok" in statuses)
     if risk and "ok" in statuses:
         try:
             written = f"{report.save_risk(risk)}: the guess of each test row, for you alone; other rows have no number"

@@ -1,4 +1,4 @@
-"""Explain claims that a number alone leaves unclear: those with word dropout, and those of rules that replace words."""
+"""Explain claims that a number leaves unclear: with word dropout, of rules that replace words, or not refuted."""
 
 from __future__ import annotations
 

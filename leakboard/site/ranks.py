@@ -34,9 +34,9 @@ def useful(rows: Sequence[Row]) -> list[Row]:
 
 
 def attack_of(options: str) -> str:
-    """Return an attack, without how it undoes the protection: a thief may know the rule, and may be patient."""
-    told = ("alignment",) if parse(options)[1].get("alignment") == "unwhitened" else ()
-    return without(options, *told, "starts")
+    """Return an attack's label without ``starts``, and without ``alignment`` if it undoes whitening."""
+    ignored = ("alignment", "starts") if parse(options)[1].get("alignment") == "unwhitened" else ("starts",)
+    return without(options, *ignored)
 
 
 def met_weaker_attacks(row: Row, reference: Row | None) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from leakboard.attacks._alignment import rotation
 from leakboard.attacks._alignment.known_encoder import KnownEncoder
 from leakboard.attacks.aligned import Aligned
 from leakboard.attacks.attribute_inference import AttributeInference
@@ -99,6 +100,25 @@ def test_signs_are_linked_by_the_attackers_own_store_and_not_surely_by_the_encod
     adaptive, static = (scores(Linking(adaptive=choice), side) for choice in (True, False))
     assert (adaptive["shadow_models"], static["shadow_models"]) == (1, 0)
     assert adaptive["linked_among_10"] > 0.8 > 0.2 > static["linked_among_10"]
+
+
+@pytest.mark.parametrize("method", ["rotation", "unwhitened"])
+@pytest.mark.parametrize(
+    "attack",
+    [
+        lambda method: Linking(adaptive=False, alignment=method, starts=79),
+        lambda method: Presence(candidates=100, alignment=method, starts=79),
+        lambda method: Aligned(inner=NearestText(), adaptive=False, alignment=method, starts=79),
+    ],
+    ids=["linking", "presence", "aligned"],
+)
+def test_a_map_is_sought_from_as_many_starts_as_are_asked_for(make_corpus, monkeypatch, attack, method):
+    tried, refined = [], rotation._refined
+    monkeypatch.setattr(
+        rotation, "_refined", lambda clouds, starts, *rest: tried.append(len(starts)) or refined(clouds, starts, *rest)
+    )
+    scores(attack(method), side_of(make_corpus, fresh=False))
+    assert tried == [79]
 
 
 def test_presence_is_found_in_stolen_vectors_of_one_key(side):

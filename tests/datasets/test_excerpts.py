@@ -52,7 +52,7 @@ def test_whole_texts_and_fewer_of_train():
 
 
 def test_a_length_that_no_text_has_is_refused():
-    with pytest.raises(RequestError, match="excerpts: words: 1000: no text of train has so many words"):
+    with pytest.raises(RequestError, match="excerpts: words: 1000: no text of train has 1000 words"):
         Excerpts(of=WHOLE, words=1000).load()
 
 

@@ -24,6 +24,7 @@ event is chosen.
 
 - Texts: about `MIN_CALLS` calls.
 - Vectors: one call for `MIN_ROWS` releases, but at least `MIN_CALLS` and at most `WANTED_CALLS`.
+- With a delta: as many calls of at most `ROWS_WITH_DELTA` rows as needed.
 - Both: more calls where one would exceed `VALUES_AT_ONCE` or `TEXTS_AT_ONCE`.
 """
 MIN_ROWS = 16
