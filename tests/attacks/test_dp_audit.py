@@ -350,6 +350,18 @@ class TestCalls:
         monkeypatch.setattr(dp_audit, "bound_on_fresh_draws", lambda *arguments: next(bounds))
         assert ("canaries" in of_calls("shared_by_rows")) == by_calls
 
+    def test_calls_are_tried_if_fresh_rows_do_not_confirm_a_certain_event(self, monkeypatch):
+        errors, choose = [], dp_audit.choose_event
+
+        def spy(*arguments, certain_error, **options):
+            errors.append(certain_error)
+            return choose(*arguments, certain_error=0.0, **options)._replace(is_certain=certain_error > 0)
+
+        monkeypatch.setattr(dp_audit, "choose_event", spy)
+        assert "canaries" in of_calls("shared_by_rows")
+        assert len(errors) == 2
+        assert errors[0] > errors[1] == 0
+
     def test_a_claim_that_single_rows_refute_has_their_metrics(self):
         assert "true_positives" in of_calls("copy")
 
