@@ -18,7 +18,7 @@ from leakboard.models.skip_gram.noisy_tables import Descent, NoisyTables
 from leakboard.models.skip_gram.pairs import Pairs
 from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
 from leakboard.privacy.accounting.training_budget import TrainingBudget
-from leakboard.privacy.auditing.bound import bound_from_counts
+from leakboard.privacy.auditing.bound import clopper_pearson_high, clopper_pearson_low
 from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 from leakboard.victims._private_word2vec.private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
@@ -269,7 +269,10 @@ class Trial:
         chosen, tested = scores[:, :runs], scores[:, runs:]
 
         def proves(part, threshold, error):
-            return bound_from_counts(*np.count_nonzero(part >= threshold, axis=1), (runs, runs), self.delta, error)
+            """Return ln((p - delta) / q), by Clopper-Pearson bounds of independent runs."""
+            with_unit, without = np.count_nonzero(part >= threshold, axis=1)
+            low = clopper_pearson_low(with_unit, runs, error / 2) - self.delta
+            return math.log(low / clopper_pearson_high(without, runs, error / 2)) if low > 0 else -math.inf
 
         thresholds = np.quantile(chosen, np.linspace(0.01, 0.99, 99))
         return proves(tested, max(thresholds, key=lambda threshold: proves(chosen, threshold, 1e-3)), 0.05)
