@@ -128,11 +128,11 @@ class DpAudit(ReleaseAudit):
             log_progress("corners of the domain")
             sizes = rounds(None, self.budget, mechanism.dimension)
             choose = partial(choose_event, mechanism, neighbours, rng, sizes, ERROR, more_pairs=inner)
-            event = choose(certain_error=CERTAIN_SHARE * verdict_error(claim.delta))
+            chosen = choose(certain_error=CERTAIN_SHARE * verdict_error(claim.delta))
             # It may be luck, if noise that rows share has rare events.
-            if event.is_certain and _confirm(view, event, rng) <= mechanism.epsilon:
-                event = choose(certain_error=0.0)
-            events.append(event)
+            if chosen.is_certain and _confirm(view, chosen, rng) <= mechanism.epsilon:
+                chosen = choose(certain_error=0.0)
+            events.append(chosen)
         is_certain = any(event.is_certain for event in events)
         if with_sentences and not is_certain:
             events.append(self._choose_sentences(view, rng))

@@ -68,7 +68,7 @@ def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
     copies = {(r.dataset, r.victim): m.value for r in records if (m := r.value("near_copies"))}
     several = len({(r.dataset, r.victim) for r in records}) > 1
     for (dataset, victim), share in copies.items():
-        if share >= MANY_COPIES:
+        if share and share >= MANY_COPIES:
             victim_on_dataset = f"{names.name('victim', victim)} on {names.name('dataset', dataset)}: "
             warnings.append(
                 f"{victim_on_dataset if several else ''}{100 * share:.1f} % of the test vectors have a near copy among "
