@@ -220,4 +220,4 @@ LAST_NAMES = _phrases("""Abbott | Brandt | Castillo | Dubois | Ekström | Fontan
     | Kovac | Lindqvist | Moreau | Novak | Okafor | Petrov | Rossi | Schuster | Tanaka | Whitlock""")
 STREETS = _phrases("""Acorn | Bakery | Chapel | Dairy | Elm | Foundry | Garden | Harbour | Island | Juniper
     | Kiln | Lantern | Market | Nursery | Orchard | Poplar | Quarry | River | Station | Tower""")
-"""Words of the identifiers that may stand in front of a text, all equally likely."""
+"""Names and streets of the identifiers before a text. All are equally likely."""

@@ -114,9 +114,12 @@ def test_signs_are_linked_by_the_attackers_own_store_and_not_surely_by_the_encod
 )
 def test_a_map_is_sought_from_as_many_starts_as_are_asked_for(make_corpus, monkeypatch, attack, method):
     tried, refined = [], rotation._refined
-    monkeypatch.setattr(
-        rotation, "_refined", lambda clouds, starts, *rest: tried.append(len(starts)) or refined(clouds, starts, *rest)
-    )
+
+    def spy(clouds, starts, *rest):
+        tried.append(len(starts))
+        return refined(clouds, starts, *rest)
+
+    monkeypatch.setattr(rotation, "_refined", spy)
     scores(attack(method), side_of(make_corpus, fresh=False))
     assert tried == [79]
 

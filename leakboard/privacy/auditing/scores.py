@@ -278,7 +278,7 @@ def _trees(
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import ThreadpoolController
 
-    # beside a busy process, threads that wait for each other would take ten times as long
+    # beside a busy process, threads would mostly wait for each other
     threads = ThreadpoolController()
     centre = np.median(np.concatenate([first_releases, second_releases]), axis=0)
     raw = slice(0, first_releases.shape[1] if first_releases.shape[1] <= 8 else 0)
