@@ -70,6 +70,14 @@ class Finding:
     """Number of tested releases of either input; None for calls and for the first rows."""
 
 
+def clopper_pearson_low(counts: Array | float, draws: Array | float, error: float) -> Array:
+    """Return the Clopper-Pearson lower bound of a probability, wrong with probability at most ``error``; float64."""
+    from scipy import stats
+
+    bounds = stats.beta.ppf(error, np.maximum(counts, 1), draws - counts + 1)
+    return np.where(np.greater(counts, 0), bounds, 0.0)
+
+
 def bound_from_counts(
     true_positives: float, false_positives: float, rows: tuple[float, float], delta: float, error: float
 ) -> float:
@@ -83,7 +91,7 @@ def log_ratios_from_counts(
     rows: tuple[float, float],
     delta: float,
     error: float,
-    low: LowerBound | None = None,
+    low: LowerBound = clopper_pearson_low,
 ) -> Array:
     """Return the lower bound for each pair of counts, float64; below 0 if the counts prove nothing.
 
@@ -96,9 +104,8 @@ def log_ratios_from_counts(
         rows: numbers of all rows of x and of x'.
         delta: of the claim.
         error: probability that a bound may be wrong.
-        low: lower bound of a probability; None: `clopper_pearson_low`.
+        low: lower bound of a probability.
     """
-    low = clopper_pearson_low if low is None else low
     guesses = np.add(true_positives, false_positives)
     if delta == 0:
         return _log_odds(low(true_positives, guesses, error))
@@ -117,14 +124,6 @@ def _most_shown(rows: float, delta: float, epsilon: Array, error: float) -> Arra
     mean = rows * delta / 2 * special.expit(-epsilon)
     nats = -np.log(error)
     return mean + np.sqrt(2 * ROWS_WITH_DELTA * mean * nats) + ROWS_WITH_DELTA * nats / 3
-
-
-def clopper_pearson_low(counts: Array | float, draws: Array | float, error: float) -> Array:
-    """Return the Clopper-Pearson lower bound of a probability, wrong with probability at most ``error``; float64."""
-    from scipy import stats
-
-    bounds = stats.beta.ppf(error, np.maximum(counts, 1), draws - counts + 1)
-    return np.where(np.greater(counts, 0), bounds, 0.0)
 
 
 def clopper_pearson_high(counts: Array | float, draws: Array | float, error: float) -> Array:
