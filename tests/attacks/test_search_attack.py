@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from planted_texts import BAG, FakeOracle, Refusing, any_words, hashed, positions, view_of
 
 from leakboard.attacks._reading.asking import questions
 from leakboard.attacks._reading.climbing import Climbing, Found
@@ -12,85 +13,13 @@ from leakboard.attacks._reading.edits import Edits
 from leakboard.attacks._reading.first_texts import first_texts
 from leakboard.attacks._reading.word_sums import WordSums
 from leakboard.attacks.aligned import Aligned
-from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.search import Search
-from leakboard.errors import NotApplicable, RequestError
-from leakboard.interfaces import FittedVictim, Texts, Victim
-from leakboard.metrics.text_scores import text_metrics
+from leakboard.errors import RequestError
+from leakboard.interfaces import FittedVictim, Victim
 from leakboard.models.trigrams import Trigrams
 from leakboard.pipeline.publications import fit, publish
 from leakboard.randomness import Streams
-from leakboard.threats.secrets import KnownTexts
-from leakboard.threats.texts import TextsView
 from leakboard.threats.threat import VictimSide
-
-WORDS = [f"w{i}" for i in range(10)]
-LONGEST = 6
-BAG = BagOfWords(epochs=38, learning_rate=0.02, batch_size=64)
-
-
-def any_words(rng):
-    return " ".join(rng.choice(WORDS, rng.integers(3, LONGEST)))
-
-
-def positions(texts):
-    """Return the word of each position, one-hot, float32 (n, 60)."""
-    found = np.zeros((len(texts), LONGEST + 4, len(WORDS)), np.float32)
-    for row, text in zip(found, texts, strict=True):
-        for place, word in enumerate(text.split()[: LONGEST + 4]):
-            row[place, WORDS.index(word)] = 1
-    return found.reshape(len(texts), -1)
-
-
-def hashed(texts):
-    """Return random vectors that depend on the whole text alone."""
-    seeds = [int.from_bytes(text.encode(), "big") for text in texts]
-    return np.stack([np.random.default_rng(seed).normal(size=60) for seed in seeds]).astype(np.float32)
-
-
-class FakeOracle:
-    """Encodes by a function, before and after a protection."""
-
-    def __init__(self, encode, protect=lambda vectors: vectors, public=True):
-        self.plain, self.protect, self.public, self.asked = encode, protect, public, 0
-
-    def unprotected(self, texts):
-        if not self.public:
-            raise NotApplicable("the victim has no public encoder that the attacker could know")
-        return self.plain(texts)
-
-    def encode(self, texts):
-        self.asked += len(texts)
-        return self.protect(self.plain(texts))
-
-
-class Refusing:
-    def unprotected(self, texts):
-        raise NotApplicable("the victim cannot encode new texts")
-
-    encode = unprotected
-
-
-def view_of(encode, oracle, sizes=(400, 100), **knowledge):
-    rng = np.random.default_rng(0)
-    texts = [Texts([any_words(rng) for _ in range(size)]) for size in sizes]
-    train, dev = (KnownTexts(part, encode(part), {}) for part in texts)
-    return TextsView(train, dev, oracle, **knowledge)
-
-
-@pytest.fixture
-def scored(make_corpus):
-    """Return a function that searches for 40 unknown texts, and returns the scores and the details."""
-
-    def score(attack, encode, oracle):
-        view, rng = view_of(encode, oracle), np.random.default_rng(1)
-        texts = [any_words(rng) for _ in range(40)]
-        guesses = attack.fit(view, 0)(encode(texts))
-        splits = {"train": list(view.train.texts), "dev": texts, "test": texts}
-        corpus = make_corpus({name: {"text": part} for name, part in splits.items()}, [])
-        return {metric.name: metric for metric in text_metrics(guesses.texts, True, corpus)}, guesses.details
-
-    return score
 
 
 @pytest.mark.slow
