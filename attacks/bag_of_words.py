@@ -6,7 +6,7 @@ knows. The attacker names the words above a threshold. Dev chooses the threshold
 guesses neither the order nor the number of words.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
@@ -30,6 +30,10 @@ DEV_TEXTS = 2_000
 """Largest number of dev texts that choose the epoch and the threshold; also the number of texts guessed at once."""
 LEAST_STEPS = 40
 """Fewest steps of an epoch: a pass over 1,000 texts has four, and 30 such passes learn little."""
+
+
+Split = Callable[[Sequence[str]], list[list[str]]]
+"""Splits texts into units."""
 
 
 @attack(revision=2)
@@ -56,6 +60,10 @@ class BagOfWords(TextsAttack):
 
     def fit(self, view: TextsView, seed: int) -> "FittedBagOfWords":
         """Train on the texts that the attacker knows and on their vectors, and choose the threshold on dev."""
+        return self.fit_units(view, seed, lambda texts: [words(text) for text in texts])
+
+    def fit_units(self, view: TextsView, seed: int, split: Split) -> "FittedBagOfWords":
+        """Train a bag of units, such as words or pieces of words, into which ``split`` splits texts."""
         import torch
         from torch.nn.functional import binary_cross_entropy_with_logits
 
@@ -64,9 +72,10 @@ class BagOfWords(TextsAttack):
         from leakboard.models.training import limit_remark, passes_for, shuffled, train
 
         scaling, vectors, dev_vectors = standardised_vectors(view)
-        vocabulary = Vocabulary.of([words(text) for text in view.train.texts], self.vocabulary)
+        units, dev_units = (split(texts) for texts in (view.train.texts, view.dev.texts[:DEV_TEXTS]))
+        vocabulary = Vocabulary.of(units, self.vocabulary)
         inputs, dev_inputs = (torch.from_numpy(part).to(device()) for part in (vectors, dev_vectors[:DEV_TEXTS]))
-        codes, dev_codes = (_codes(texts, vocabulary) for texts in (view.train.texts, view.dev.texts[:DEV_TEXTS]))
+        codes, dev_codes = (_codes(texts, vocabulary) for texts in (units, dev_units))
         generator = torch.Generator().manual_seed(seed)
         passes = passes_for(LEAST_STEPS, len(inputs), self.batch_size)
         with seeded(seed):
@@ -107,9 +116,9 @@ class BagOfWords(TextsAttack):
         return torch.nn.Sequential(torch.nn.Linear(dimension, self.hidden), torch.nn.ReLU(), output)
 
 
-def _codes(texts: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
-    codes = {word: code for code, word in enumerate(vocabulary.units)}
-    return [[codes[word] for word in set(words(text)) if word in codes] for text in texts]
+def _codes(texts: Sequence[Sequence[str]], vocabulary: Vocabulary) -> list[list[int]]:
+    codes = {unit: code for code, unit in enumerate(vocabulary.units)}
+    return [[codes[unit] for unit in set(text) if unit in codes] for text in texts]
 
 
 def _present(texts: list[list[int]], size: int) -> "torch.Tensor":
