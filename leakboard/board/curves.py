@@ -1,6 +1,6 @@
 """Draw a column of a leaderboard against a numeric option, such as epsilon: a line for each family of victims.
 
-A family is victims that differ only in this option.
+A family is victims that differ only in this option, or a victim on datasets that differ only in the length of texts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from leakboard.suite.labels import number, without
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-LOGARITHMIC = ("epsilon", "published_step")
+LENGTH = "words of each text"
+"""Title of the axis of `length_families`."""
+LOGARITHMIC = ("epsilon", "published_step", LENGTH)
 MIN_POINTS = 3
 """Fewest values of an option that make a curve."""
 
@@ -38,14 +40,39 @@ def option_families(rows: Sequence[Row], option: str, column: str) -> Families:
         if x is None and option == "published_step":
             x = number(row["victim_options"], "steps") or None  # what is published is then the last one
         if x is not None and finite(y):
-            low, high = row.get(f"{column}_low"), row.get(f"{column}_high")
-            ends = (y - low, high - y) if finite(low) and finite(high) else (0, 0)
             label = without(row["victim_options"], option)
             names.setdefault(label, without(row["victim"], option))
-            families.setdefault(label, []).append((x, y, *ends, row.get("slug", "")))
+            families.setdefault(label, []).append((x, y, *_ends(row, column), row.get("slug", "")))
     kept = {label: points for label, points in families.items() if len({point[0] for point in points}) >= MIN_POINTS}
     called = [names[label] for label in kept]
     return {label if called.count(names[label]) > 1 else names[label]: sorted(points) for label, points in kept.items()}
+
+
+def length_families(rows: Sequence[Row], column: str) -> Families:
+    """Return the points of victims on datasets that differ only in the length of their texts, by the victim's name.
+
+    Args:
+        rows: of a leaderboard, one for each dataset and victim.
+        column: of the rows.
+    """
+    families: dict[tuple[str, str], list[Any]] = {}
+    for row in rows:
+        words, value = number(row["dataset_options"], "words"), row[column]
+        if words is not None and finite(value):
+            label = row["victim"], without(row["dataset_options"], "words")
+            families.setdefault(label, []).append((words, value, *_ends(row, column), row.get("slug", "")))
+    kept = {label: sorted(points) for label, points in families.items() if len(points) >= MIN_POINTS}
+    victims = [victim for victim, _ in kept]
+    return {
+        victim if victims.count(victim) == 1 else f"{victim}, {dataset}": points
+        for (victim, dataset), points in kept.items()
+    }
+
+
+def _ends(row: Row, column: str) -> tuple[float, float]:
+    """Return the distances from a value to the ends of its interval; 0 without an interval."""
+    value, low, high = (row.get(f"{column}{end}") for end in ("", "_low", "_high"))
+    return (value - low, high - value) if finite(low) and finite(high) else (0.0, 0.0)
 
 
 def option_curves(families: Families, option: str, axis: str, styles: dict[str, int] | None = None) -> Figure:

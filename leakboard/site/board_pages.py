@@ -57,6 +57,7 @@ def board_page(board: Board, links: Links = SITE, tables: Views | None = None) -
         "board": board,
         "facts": facts(board),
         "matrix": matrix(tables[board.name]),
+        "lengths": charts.lengths(tables[board.name]),
         "sections": _sections(board, links, tables),
         "panels": panels,
         "panel_key": charts.key(panels),

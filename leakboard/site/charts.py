@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leakboard.board import figures
-from leakboard.board.curves import line_style, option_curves, option_families, ticks
+from leakboard.board.curves import LENGTH, length_families, line_style, option_curves, option_families, ticks
 from leakboard.board.figures import COLOURS, HOVER, escape, finite, layout, privacy_utility
 from leakboard.board.schema import Row
 from leakboard.metrics.audits import DELTA, DISTANCE, FALSE_POSITIVES, TRADE_OFF, TRUE_POSITIVES
@@ -134,6 +134,17 @@ def curves(view: View) -> list[tuple[str, Figure]]:
             figure.add_hline(y=next(iter(constants)), annotation_text="constant guess", **CONSTANT)
         if families:
             charts.append((title, plain(figure)))
+    return charts
+
+
+def lengths(views: Sequence[View]) -> list[tuple[str, Figure]]:
+    """Return, for each threat, title and chart of what attackers gain against the length of the texts."""
+    charts = []
+    for threat in dict.fromkeys(view.threat for view in views):
+        rows = [row for view in views if view.threat is threat for row in view.rows]
+        if families := length_families(rows, "attack_advantage"):
+            title = f"Advantage of the strongest attack against the length of texts ({threat.title.partition(':')[0] or threat.name})"
+            charts.append((title, plain(option_curves(families, LENGTH, "attack advantage (lower is better)"))))
     return charts
 
 

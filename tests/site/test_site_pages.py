@@ -16,7 +16,7 @@ from leakboard.pipeline.results import published_homes
 from leakboard.site import front, libraries, pages
 from leakboard.site.board_pages import board_page
 from leakboard.site.build import build_site
-from leakboard.site.charts import curves, scatter, trade_off
+from leakboard.site.charts import curves, lengths, scatter, trade_off
 from leakboard.site.content import make_board, published_boards, read_board, slug
 from leakboard.site.pages import breakable, markdown, page, table_data
 from leakboard.site.papers import explanations, paper_of
@@ -181,6 +181,22 @@ def test_options_with_three_values_have_curves(tmp_path):
 
     assert titles(1, 2, 3) == ["Privacy against epsilon", "Task accuracy against epsilon"]
     assert titles(1, 2) == []
+
+
+def test_datasets_that_differ_in_length_have_a_chart(tmp_path):
+    def drawn(*words, of="reviews"):
+        records = [record("v", dataset=f"cut(of={of}, words={n})", score=0.9 - n / 100) for n in words]
+        records.append(record("w", dataset=f"cut(of={of}, words=8)"))
+        return lengths(views(make_board("b", "", records, tmp_path, tmp_path)))
+
+    ((title, figure),) = drawn(64, 8, 16)
+    assert title == "Advantage of the strongest attack against the length of texts (attributes)"
+    (line,) = figure["data"]
+    assert (line["name"], line["x"]) == ("v", [8, 16, 64])
+    assert line["y"] == pytest.approx([0.64, 0.48, -0.48])
+    assert line["error_y"]["array"] == pytest.approx([0.04] * 3)
+    assert figure["layout"]["xaxis"]["type"] == "log"
+    assert drawn(8, 16) == []
 
 
 def test_an_audit_is_drawn_below_a_refuted_claim():
