@@ -143,7 +143,8 @@ def lengths(views: Sequence[View]) -> list[tuple[str, Figure]]:
     for threat in dict.fromkeys(view.threat for view in views):
         rows = [row for view in views if view.threat is threat for row in view.rows]
         if families := length_families(rows, "attack_advantage"):
-            title = f"Advantage of the strongest attack against the length of texts ({threat.title.partition(':')[0] or threat.name})"
+            name = threat.title.partition(":")[0] or threat.name
+            title = f"Advantage of the strongest attack against the length of texts ({name})"
             charts.append((title, plain(option_curves(families, LENGTH, "attack advantage (lower is better)"))))
     return charts
 
