@@ -26,6 +26,7 @@ from leakboard.attacks._alignment.rotation import STARTS
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.entity_presence import EntityPresence
+from leakboard.attacks.inversion import Inversion
 from leakboard.attacks.nearest_text import NearestText
 from leakboard.attacks.search import Search
 from leakboard.interfaces import Attack, SecretKind
@@ -37,6 +38,7 @@ INNER: Mapping[str, type[Attack]] = {
     "attribute_inference": AttributeInference,
     "entity_presence": EntityPresence,
     "bag_of_words": BagOfWords,
+    "inversion": Inversion,
     "nearest_text": NearestText,
     "search": Search,
 }
@@ -53,7 +55,7 @@ class _ThreatOfInner:
 @attack(revision=3)
 class Aligned(StoreThief):
     inner: Annotated[part(INNER), ALWAYS_NAMED] = Field(default=AttributeInference())  # type: ignore[valid-type]
-    """The attack: attribute_inference, entity_presence, bag_of_words, nearest_text or search, with its options."""
+    """The attack, with its options: on secrets, or on texts (all but `reconstruction`)."""
     pairs: Annotated[int, Field(ge=0)] = 0
     """Number of known pairs of a text and its stored vector."""
     alignment: Method = "auto"

@@ -30,6 +30,8 @@ class Column:
     """A short explanation for the legend below a table."""
     metric: str = ""
     """The metric whose mean over seeds it holds; empty where code works it out."""
+    variable: str = ""
+    """The variable of the metric, for example a class of words; empty: that of the row."""
     part: str = "value"
     """The part of the metric: ``value``, ``low``, ``high``, ``sd`` (standard deviation over seeds), or ``p``.
 

@@ -177,7 +177,7 @@ def weakest_claim(records: Sequence[Record]) -> Mapping[str, Any] | None:
 def _means(done: Sequence[Record], secret: str = "") -> Row:
     """Return the columns that are means of metrics: of all secrets together, or those that one secret has."""
     columns = mean_columns("leaderboard.csv", [done[0].threat], bool(secret))
-    return {column.name: PARTS[column.part](done, column.metric, secret) for column in columns}
+    return {column.name: PARTS[column.part](done, column.metric, column.variable or secret) for column in columns}
 
 
 def _most_exposed(done: Sequence[Record], secret: str) -> Row:

@@ -7,12 +7,13 @@ order. The attacker answers with one text for each vector. The headline is token
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from leakboard.column import LOWER, Column
 from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Attack, Floats, Texts
@@ -23,6 +24,7 @@ from leakboard.metrics.text_scores import recovered_texts, text_metrics
 from leakboard.metrics.word_scores import SENTENCES
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.secrets import KnownTexts, known_texts, pairs_of
+from leakboard.threats.sentence_parts import beats_constant, is_number, percent
 from leakboard.threats.stores import StolenStore, stolen_store
 from leakboard.threats.threat import (
     AttackResult,
@@ -35,6 +37,8 @@ from leakboard.threats.threat import (
     shuffled,
 )
 
+SENSITIVE = ("numbers", "names", "rare_words")
+"""Columns of the classes of words that matter (`leakboard.metrics.sensitive_words`), without their ending."""
 LEAST_KNOWN = 0.1
 """Smallest share of the words of the test texts that the attacker's texts hold. Else the F1 over words is 0 anyway."""
 
@@ -78,6 +82,31 @@ class TextsThreat(Threat["TextsAttack"]):
     found: ClassVar = "recovers words with an F1 of {score}, {constant} without the vectors"
     needs: ClassVar = "documents"
     revision: ClassVar = 5
+    columns: ClassVar = tuple(
+        Column(
+            f"{name}_found",
+            f"Share of the {name.replace('_', ' ')} in the test texts that come back: `sensitive_recall`.",
+            ("leaderboard.csv", "page: attacks"),
+            kind="number",
+            better=LOWER,
+            metric="sensitive_recall",
+            variable=name.replace("_", " "),
+            gate="attack",
+            since="0.2.0",
+        )
+        for name in SENSITIVE
+    )
+
+    @classmethod
+    def sentence(cls, row: Mapping[str, Any]) -> str:
+        """Return the sentence about the strongest attack, with the shares of names and numbers that come back."""
+        found = [
+            f"{percent(row[f'{name}_found'])} of the {name}"
+            for name in ("names", "numbers")
+            if is_number(row.get(f"{name}_found"))
+        ]
+        sentence = super().sentence(row)
+        return f"{sentence}; {' and '.join(found)} come back" if found and beats_constant(row) else sentence
 
     def evaluate(self, attack: TextsAttack, side: VictimSide) -> AttackResult:
         """Show the test vectors in random order, and compare the attacker's texts with the true texts.

@@ -6,14 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from answers import answering, values_of
+from made_records import record
 
+from leakboard.board.leaderboard import leaderboard
 from leakboard.data.corpora import build_corpus
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import FittedVictim, Victim
+from leakboard.metrics.measures import Metric
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications
-from leakboard.threats.texts import TextGuesses, TextsAttack
+from leakboard.threats.texts import TextGuesses, TextsAttack, TextsThreat
 from leakboard.threats.threat import VictimSide
 
 TEXTS = [f"word{i} text" for i in range(30)]
@@ -54,6 +57,21 @@ def test_right_texts_are_found_in_any_order(side):
     assert metrics["empirical_privacy"] == 0
     assert (result.secrets, result.test_size) == (("text",), 30)
     assert result.sentences[3].text == result.sentences[3].recovered == "word3 text"
+
+
+def test_names_and_numbers_that_come_back_are_in_the_sentence():
+    """Columns of a class of words are the recall of this class."""
+    row = {"secrets": "text", "attack_metric": "token_f1", "attack_score": 0.7, "privacy_best_constant": 0.5}
+    gains = row | {"attack_advantage": 0.4, "attack_advantage_p": 0.0}
+    classes = {"names_found": 0.31, "numbers_found": None}
+    assert TextsThreat.sentence(gains | classes).endswith("without the vectors; 31 % of the names come back")
+    classes["numbers_found"] = 0.002
+    assert TextsThreat.sentence(gains | classes).endswith("; 31 % of the names and 0.2 % of the numbers come back")
+    nothing = row | classes | {"attack_advantage": 0.0}
+    assert "come back" not in TextsThreat.sentence(nothing)
+    recall = [Metric("sensitive_recall", share, name) for name, share in {"names": 0.3, "rare words": 0.1}.items()]
+    made, *_ = leaderboard([record("v", threat="texts", metrics=[Metric("attack_score", 0.7), *recall])])
+    assert [made[f"{name}_found"] for name in ("names", "rare_words", "numbers")] == [0.3, 0.1, None]
 
 
 def test_guesses_are_encoded_again_before_the_protection(side):
