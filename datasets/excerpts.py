@@ -55,6 +55,11 @@ class Excerpts(Dataset):
         """Return the first words of generated reviews."""
         return cls(of=GeneratedReviews.example(folder), words=12, test=20)
 
+    @property
+    def texts_are_invented(self) -> bool:
+        """Whether those of the whole dataset are."""
+        return bool(self.of.texts_are_invented)
+
     def fingerprint(self) -> str:
         """Return the fingerprint of the whole dataset."""
         return str(self.of.fingerprint())

@@ -95,6 +95,11 @@ class GeneratedReviews(Dataset):
         """Return the generator's version; it and the options determine the corpus."""
         return VERSION
 
+    @property
+    def texts_are_invented(self) -> bool:
+        """LeakBoard wrote them."""
+        return True
+
     def load(self) -> Corpus:
         """Draw users, texts and the split."""
         frame = self._frame()

@@ -98,6 +98,11 @@ class Plugin(ABC):  # noqa: B024 (its members have defaults)
 class Dataset(Plugin):
     """Supplies a corpus."""
 
+    @property
+    def texts_are_invented(self) -> bool:
+        """Whether a program wrote the texts, so that boards may publish some of them as examples."""
+        return False
+
     @abstractmethod
     def load(self) -> Corpus:
         """Build the corpus, the same at each call.

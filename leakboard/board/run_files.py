@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from leakboard.board.examples import EXAMPLES_FILE, examples
 from leakboard.board.projections import PROJECTIONS_FILE, projections
 from leakboard.board.published_numbers import compare, read_reference
 from leakboard.board.run_meta import describe, write_meta
@@ -46,6 +47,8 @@ def write_files(run: Run, records: Sequence[Record], rows: Sequence[Row] | None 
     paths = write_tables(run.folder, records, costs, compared, run.suite.names, rows)
     if run.suite.file.projected:
         paths.append(write_table(run.folder / PROJECTIONS_FILE, PROJECTIONS_FILE, projections(run)))
+    if rows := examples(run, records):
+        paths.append(write_table(run.folder / EXAMPLES_FILE, EXAMPLES_FILE, rows))
     write_meta(
         run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain.from_iterable(costs.values()))
     )

@@ -27,9 +27,10 @@ SINCE_0_2 = "0.2.0"
 
 _FILES = (
     *("leaderboard.csv", "best_known.csv", "skipped.csv", "fairness.csv", "comparison.csv", "costs.csv", "cells.csv"),
-    *("sentences.csv", "projections.csv"),
+    *("sentences.csv", "examples.csv", "projections.csv"),
 )
-_OF_CELLS = ("cells.csv", "costs.csv", "sentences.csv")
+_READ = ("sentences.csv", "examples.csv")
+_OF_CELLS = ("cells.csv", "costs.csv", *_READ)
 _SCORES = ("leaderboard.csv", "best_known.csv", "report")
 _ATTACK_PAGES = ("page: attacks", "page: everywhere")
 NEW_TEXTS = (
@@ -115,13 +116,14 @@ COLUMNS: tuple[Column, ...] = (
             "page: everywhere",
             "page: reported",
             "page: comparison",
+            "page: examples",
         ),
         kind="name",
     ),
     Column(
         "attack",
         "Name of the attack's entry in the suite.",
-        ("leaderboard.csv", "skipped.csv", *_OF_CELLS, "report", "page: attacks"),
+        ("leaderboard.csv", "skipped.csv", *_OF_CELLS, "report", "page: attacks", "page: examples"),
         kind="name",
     ),
     Column(
@@ -795,15 +797,15 @@ COLUMNS: tuple[Column, ...] = (
     Column("value", "The text's value of the secret.", ("projections.csv",)),
     Column("x", "First coordinate of the text's vector on the map (t-SNE).", ("projections.csv",), kind="number"),
     Column("y", "Second coordinate of the text's vector on the map (t-SNE).", ("projections.csv",), kind="number"),
-    # sentences.csv
-    Column("text", "A test text.", ("sentences.csv",)),
-    Column("recovered", "The text that the attack read from its vectors.", ("sentences.csv",)),
-    Column("words_right", "Number of words of the text that were recovered.", ("sentences.csv",), kind="whole"),
-    Column("words", "Number of words of the text.", ("sentences.csv",), kind="whole"),
+    # sentences.csv, examples.csv
+    Column("text", "A test text.", (*_READ, "page: examples")),
+    Column("recovered", "The text that the attack read from its vectors.", (*_READ, "page: examples")),
+    Column("words_right", "Number of words of the text that were recovered.", _READ, kind="whole"),
+    Column("words", "Number of words of the text.", _READ, kind="whole"),
     Column(
         "similarity",
         "Mean cosine of the vectors and the attack's first candidates; empty for threats that do not measure it.",
-        ("sentences.csv",),
+        _READ,
         kind="number",
     ),
     # secrets and measures of a victim's page

@@ -63,6 +63,7 @@ TABLES: Mapping[str, Table] = {
         "One row for each cell and metric: all measured numbers. `report` writes this file.", last=("status", "details")
     ),
     "sentences.csv": Table("Test texts next to the texts that attacks recovered, for people to look at."),
+    "examples.csv": Table("The same for invented texts: `publish` copies this file."),
     "projections.csv": Table("One row for each drawn text of the victims that the suite lists in `projected`."),
     "console: victims": Table("The lines of victims in a terminal."),
     "console: attacks": Table("The lines of attacks in a terminal."),
@@ -124,6 +125,7 @@ TABLES: Mapping[str, Table] = {
         in_sight=("victim", "metric", "variable", "ours", "theirs", "difference", "attack", "board"),
         on_wide=("group", "dataset"),
     ),
+    "page: examples": Table("Invented texts next to what attacks read.", ("victim", "attack")),
     "page: published": Table("Published numbers next to those of a victim.", ("source",), ("attack", "dataset")),
     "page: attack list": Table("The attacks of all boards.", ("attack",)),
     "page: reported": Table(

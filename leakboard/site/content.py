@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from leakboard.board.examples import EXAMPLES_FILE
 from leakboard.board.fairness_rows import fairness
 from leakboard.board.joined import join
 from leakboard.board.leaderboard import leaderboard, skipped
@@ -61,6 +62,8 @@ class Board:
     """What is weighed against privacy."""
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """Labels by kind and name: the plugin with all options that differ from their defaults or are always named."""
+    examples: Sequence[Row] = ()
+    """Invented texts next to what attacks read from their vectors."""
     projections: Mapping[tuple[str, str], Sequence[Row]] = field(default_factory=dict)
     """Two-dimensional points of the vectors of test texts, with a secret of each text, by dataset and victim."""
 
@@ -138,8 +141,8 @@ def make_board(
         name: of the suite.
         description: of the suite.
         records: one for each cell, in any order. If a name equals the label of a record, labels are shown.
-        tables: the folder with ``costs.csv``, ``comparison.csv``, ``projections.csv`` and ``meta.json``, if they
-            exist.
+        tables: the folder with ``costs.csv``, ``comparison.csv``, ``examples.csv``, ``projections.csv`` and
+            ``meta.json``, if they exist.
         home: the folder with ``findings.md``, if there is one.
         utility: what is weighed against privacy.
         common: give victims, attacks and datasets the names that they have on all published boards.
@@ -178,6 +181,7 @@ def make_board(
         groups=fairness(named),
         labels=labels,
         utility=utility,
+        examples=read(EXAMPLES_FILE),
         projections={
             (renamed.get(("dataset", dataset), dataset), renamed.get(("victim", victim), victim)): points
             for (dataset, victim), points in read_projections(tables).items()

@@ -10,6 +10,7 @@ import pytest
 from bench import Bench
 from published_files import of_score, published_lines, raised, tamper
 
+from leakboard.board.tables import read_table
 from leakboard.claims import ReleaseClaim, claim_as_json
 from leakboard.execution.provenance import environment
 from leakboard.metrics.entries import METRICS
@@ -63,6 +64,31 @@ def test_a_finished_run_is_published_in_a_folder_named_after_its_suite(published
     lines = [json.loads(line) for line in published_lines(published.folder / "tiny")]
     assert lines
     assert all(line["sentences"] == [] for line in lines)  # no text of the corpus is published
+
+
+def test_invented_texts_are_published_as_examples_and_no_others(bench, output_of):
+    """They stay where a later run takes the published records over."""
+    made = {"generated_reviews": {"users": 40, "texts_per_user": 3}}
+    table = bench.folder / "own.csv"
+    lines = [f"secret word{i} text{i % 7},{i % 2}" for i in range(60)]
+    table.write_text("\n".join(["text,label", *lines]))
+    datasets = [
+        {**made, "name": "made"},
+        {"excerpts": {"of": made, "words": 5}, "name": "cut"},
+        {"table": {"path": str(table), "text": "text", "label": "label"}, "name": "own"},
+    ]
+    victim = {"embedding_bag": {"epochs": 1, "min_count": 1, "dimension": 8}}
+    bench.suite(datasets=datasets, victims=[victim], attacks=["nearest_text"])
+    output_of(*bench.arguments("run"))
+    output_of(*bench.arguments("publish"))
+    path = bench.folder / "tiny" / "examples.csv"
+    rows = read_table(path)
+    assert [row["dataset"] for row in rows] == ["cut"] * 3 + ["made"] * 3
+    assert all(len(row["text"].split()) == len(row["recovered"].split()) == 5 for row in rows[:3])
+    shutil.rmtree(bench.out)
+    output_of(*bench.arguments("run"))
+    output_of(*bench.arguments("publish"))
+    assert read_table(path) == rows
 
 
 @pytest.fixture(scope="module")
