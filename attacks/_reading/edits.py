@@ -3,7 +3,7 @@
 An edit replaces a word, inserts one, leaves one out, or moves up to five words in a row. The value of a text is the
 cosine between its vector and the target, plus a small weight times ln P(text). Of an edited text the vector is
 predicted: the exact vector of the text before, plus the change by `WordSums`. A move leaves this prediction as it is,
-so that moves are ordered by ln P alone. Texts of over 64 words are not reordered.
+so that moves are ordered by ln P alone. Texts of over 40 words are not reordered.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ EXCHANGES = 80
 """Largest number of pairs of a removed and an added word that are tried at all places, those predicted best."""
 MOVES = 200
 """Largest number of moves that are tried, the likeliest."""
-LONGEST = 64
+LONGEST = 40
 """Longest text that is reordered: the number of moves grows with the square of its length."""
 NO_WORD = -1
 
