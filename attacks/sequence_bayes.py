@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from leakboard.attacks._reading.lattice import likeliest_text, likeliest_words, pair_posteriors, shares
+from leakboard.attacks._reading.lattice import Pairs, likeliest_text, likeliest_words, pair_posteriors, shares
 from leakboard.attacks._reading.likely_words import Lattice, Numbers, OwnWords, lattices, read_words
 from leakboard.attacks._reading.topics import Topics
 from leakboard.data.tokens import words
@@ -44,6 +44,8 @@ CHOSEN_ON = 100
 
 Their words are also counted in the prior of single words, so the choice slightly favours small exponents.
 """
+Choice = tuple[float, float]
+"""The exponent of the trigrams, and the share of the topic."""
 
 
 @attack(revision=2)
@@ -76,19 +78,22 @@ class SequenceBayes(SanitisedWordsAttack):
             found = lattices(channel, own, [*tried, *texts], most)
             found_of_dev, found_of_texts = found[: len(tried)], found[len(tried) :]
 
-            def right(weight: float, topic: float) -> int:
-                codes = (self._codes(one, known, weight, topic) for one in found_of_dev)
-                guessed = (read_words(own, channel, *of) for of in zip(codes, (of[0] for of in tried), strict=True))
-                return sum(sum(map(str.__eq__, one, text)) for one, text in zip(guessed, dev, strict=True))
+            def best(options: Sequence[Choice]) -> Choice:
+                """Return the options that read most words of the dev texts right, the first of equal ones."""
+                right = np.zeros(len(options), np.int64)
+                for one, releases, text in zip(found_of_dev, tried, dev, strict=True):
+                    for i, codes in enumerate(self._codes(one, known, options)):
+                        right[i] += sum(map(str.__eq__, read_words(own, channel, codes, releases[0]), text))
+                return options[int(right.argmax())]
 
             weight, topic = self.weight, self.topic
             if weight is None:
                 assumed = TOPICS[0] if topic is None else topic
-                weight = max(WEIGHTS, key=lambda weight: right(weight, assumed))
+                weight, _ = best([(weight, assumed) for weight in WEIGHTS])
             if topic is None:
-                topic = max(TOPICS, key=lambda topic: right(weight, topic))
+                _, topic = best([(weight, topic) for topic in TOPICS])
             guessed = [
-                read_words(own, channel, self._codes(one, law, weight, topic), text[0])
+                read_words(own, channel, *self._codes(one, law, [(weight, topic)]), text[0])
                 for one, text in zip(found_of_texts, texts, strict=True)
             ]
             size = f"{len(own.texts):,} texts, {len(own.words):,} words"
@@ -96,14 +101,19 @@ class SequenceBayes(SanitisedWordsAttack):
 
         return read
 
-    def _codes(self, lattice: Lattice, prior: "Prior", weight: float, topic: float) -> Integers:
-        """Return the code of the word that is read at each place, int64 (T,)."""
-        single = lattice.logs + prior.words[lattice.codes]
-        wide = prior.mixed(lattice, shares(single), weight, topic)
-        posterior = pair_posteriors(wide, prior.trigrams, weight)
-        narrow = prior.mixed(lattice, posterior, weight, topic).best(posterior, self.beam)
+    def _codes(self, lattice: Lattice, prior: "Prior", options: Sequence[Choice]) -> list[Integers]:
+        """Return the code of the word that is read at each place, int64 (T,), for each of the options."""
+        if not len(lattice.codes):
+            return [np.empty(0, np.int64)] * len(options)
+        single, pairs = lattice.logs + prior.words[lattice.codes], Pairs.of(lattice.codes, prior.trigrams)
         decode = likeliest_words if self.decoding == "words" else likeliest_text
-        return decode(narrow, prior.trigrams, weight)
+        read = []
+        for weight, topic in options:
+            wide = prior.mixed(lattice, shares(single), weight, topic)
+            posterior = pair_posteriors(wide.logs, pairs, weight)
+            narrow = prior.mixed(lattice, posterior, weight, topic).best(posterior, self.beam)
+            read.append(decode(narrow, prior.trigrams, weight))
+        return read
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ Time grows with the third power of the number of candidates. So `pair_posteriors
 pairs of words a state is one word.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,19 +55,37 @@ def likeliest_text(lattice: Lattice, law: Trigrams, weight: float = 1.0) -> Inte
     return chosen
 
 
-def pair_posteriors(lattice: Lattice, law: Trigrams, weight: float = 1.0) -> Numbers:
-    """Return the posterior probability of each candidate under pairs of words, float64 (T, k)."""
-    codes, logs = lattice.codes, lattice.logs
-    if not len(codes):
-        return np.zeros(codes.shape)
-    before = np.concatenate([np.full((1, codes.shape[1]), law.start), codes[:-1]])
-    steps = weight * law.log_pairs(before[:, :, None], codes[:, None, :])
+@dataclass(frozen=True)
+class Pairs:
+    """The logarithms of the probabilities of pairs of neighbouring candidates. They depend on no weight."""
+
+    steps: Numbers
+    """ln P(second | first), float64 (T, k, k); in the first place, ``first`` is the start mark."""
+    end: Numbers
+    """ln P(end | last), float64 (k,)."""
+
+    @classmethod
+    def of(cls, codes: Integers, law: Trigrams) -> "Pairs":
+        """Look the pairs of a lattice's candidates up, int64 (T, k) with T at least 1."""
+        before = np.concatenate([np.full((1, codes.shape[1]), law.start), codes[:-1]])
+        return cls(law.log_pairs(before[:, :, None], codes[:, None, :]), law.log_pairs(codes[-1], law.end))
+
+
+def pair_posteriors(logs: Numbers, pairs: Pairs, weight: float = 1.0) -> Numbers:
+    """Return the posterior probability of each candidate under pairs of words, float64 (T, k).
+
+    Args:
+        logs: of a lattice, float64 (T, k) with T at least 1.
+        pairs: of its candidates.
+        weight: exponent of the pairs' probabilities.
+    """
+    steps = weight * pairs.steps
     forward = [steps[0, 0] + logs[0]]
     for step, likelihoods in zip(steps[1:], logs[1:], strict=True):
         forward.append(_log_sum(forward[-1][:, None] + step, 0) + likelihoods)
-    backward = weight * law.log_pairs(codes[-1], law.end)
+    backward = weight * pairs.end
     joint = np.empty_like(logs)
-    for t in range(len(codes) - 1, -1, -1):
+    for t in range(len(logs) - 1, -1, -1):
         joint[t] = forward[t] + backward
         backward = _log_sum(steps[t] + (logs[t] + backward)[None], 1)
     return shares(joint)

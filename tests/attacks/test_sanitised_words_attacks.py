@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from leakboard.attacks._reading.lattice import likeliest_text, likeliest_words, pair_posteriors
+from leakboard.attacks._reading.lattice import Pairs, likeliest_text, likeliest_words, pair_posteriors
 from leakboard.attacks._reading.likely_words import Lattice, OwnWords, lattices, read_words
 from leakboard.attacks.context_free_bayes import ContextFreeBayes
 from leakboard.attacks.sequence_bayes import SequenceBayes
@@ -124,7 +124,7 @@ def test_pairs_of_words_are_brute_force(own, law):
         likelihoods = np.take_along_axis(lattice.logs, np.argsort(lattice.codes, axis=1), axis=1)
         joint = np.exp(0.5 * logs + likelihoods[np.arange(LENGTH), every].sum(1))
         expected = np.array([np.bincount(column, joint, minlength=4) for column in every.T]) / joint.sum()
-        found = pair_posteriors(lattice, law, 0.5)
+        found = pair_posteriors(lattice.logs, Pairs.of(lattice.codes, law), 0.5)
         assert found == pytest.approx(np.take_along_axis(expected, lattice.codes, axis=1))
 
 
@@ -134,7 +134,7 @@ def test_pairs_keep_a_word_that_single_words_would_leave_out(own, law):
     codes = np.array([[own.codes[word] for word in WORDS]] * 2)
     lattice = Lattice(codes, logs)
     assert own.codes["green"] not in lattice.best(logs, 2).codes[1]
-    assert own.codes["green"] in lattice.best(pair_posteriors(lattice, law), 2).codes[1]
+    assert own.codes["green"] in lattice.best(pair_posteriors(logs, Pairs.of(codes, law)), 2).codes[1]
 
 
 def test_a_lattice_holds_the_likeliest_inputs_and_their_likelihoods(own):
