@@ -8,6 +8,7 @@ from leakboard.privacy.channels.custext import CusText, CusTextAsInPyPantera, Cu
 from leakboard.privacy.channels.diffractor import OneDiffractor
 from leakboard.privacy.channels.noisy_vectors import (
     Mahalanobis,
+    MahalanobisAsInMLDP,
     MahalanobisAsInPyPantera,
     MultivariateLaplace,
     Vickrey,
@@ -35,6 +36,7 @@ CHANNELS: Mapping[str, type[Channel]] = {
     "rantext": RANTEXT,
     "multivariate_laplace": MultivariateLaplace,
     "mahalanobis": Mahalanobis,
+    "mahalanobis_mldp": MahalanobisAsInMLDP,
     "mahalanobis_pypantera": MahalanobisAsInPyPantera,
     "truncated_gumbel_mldp": TruncatedGumbelAsInMLDP,
     "vickrey": Vickrey,

@@ -12,11 +12,11 @@ word comes from the private texts. By default they are the 494 words of LeakBoar
 | ``custext``, ``custext_as_released``, ``custext_pypantera`` | Chen et al. 2023, two codes |
 | ``tem``, ``tem_mldp``, ``tem_pypantera`` | Carvalho et al. 2023, two codes |
 | ``clusant`` | Awon et al. 2025 |
-| ``one_diffractor`` | Meisenbacher et al. 2024 |
+| ``one_diffractor`` | Meisenbacher et al. 2024, both methods |
 | ``rantext`` | Tong et al. 2023 |
 | ``truncated_gumbel_mldp`` | the code of MLDP |
 | ``multivariate_laplace`` | Feyisetan et al. 2020 |
-| ``mahalanobis``, ``mahalanobis_pypantera`` | Xu et al. 2020, and code |
+| ``mahalanobis``, ``mahalanobis_mldp``, ``mahalanobis_pypantera`` | Xu et al. 2020, and two codes |
 | ``vickrey``, ``vickrey_mldp`` | Xu et al. 2021, and code |
 
 The claim is about one word. The fit audits the matrix of the channel exactly (`leakboard.privacy.exact`), and the claim

@@ -9,14 +9,19 @@ triangle inequality. What is computed from the noisy vector alone has it, too.
 | `MultivariateLaplace` (Feyisetan et al. 2020) | identity | the nearest one |
 | `Mahalanobis` (Xu et al. 2020) | square root of m S + (1 - m) I; S is the scaled covariance | the nearest one |
 | `MahalanobisAsInPyPantera` | the same, but A u is scaled to length 1 | the nearest one |
+| `MahalanobisAsInMLDP` | the same, but S has another scale | the nearest one |
 | `Vickrey` (Xu et al. 2021) | identity | one of the two nearest |
 | `VickreyAsInMLDP` | identity | one of the two nearest after the input is struck out, if it is the nearest |
 
-Sources of the last column's formulas: Kekkodf/pypantera 8c4fd52, ``mahalanobis.py:84-90`` and ``vickrey.py:95``, and
-sjmeis/MLDP 65a9eb8, ``mechanisms.py:243-254``. Not here: the approximate search of mldp-text.
+S is the covariance, divided by the mean of its diagonal. The code of MLDP divides it by the variance of all numbers of
+all vectors about one mean. Where coordinates have different means, this is too much, and the noise is too short.
 
-On a line of words the matrix is exact, in a plane it is approximate, see `leakboard.privacy.channels.rays`. In more
-than two dimensions there are samples only.
+Sources of the formulas: Kekkodf/pypantera 8c4fd52, ``mahalanobis.py:82-90`` and ``vickrey.py:95-98``, and sjmeis/MLDP
+65a9eb8, ``mechanisms.py:243-254,343``. pyPANTERA's Vickrey is `Vickrey`: NumPy's ``argpartition`` could return the two
+nearest words in any order, but counts show that it sorts them. Not here: the approximate search of mldp-text.
+
+On a line of words the matrix is exact (`leakboard.privacy.channels.rays`). In a plane it is exact for the nearest of
+few words (`leakboard.privacy.channels.plane`), else approximate. In more than two dimensions there are samples only.
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ from pydantic import Field
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Integers
+from leakboard.privacy.channels import plane
 from leakboard.privacy.channels.channel import (
     ROWS,
     Channel,
@@ -64,23 +70,35 @@ class FittedNoisyVectors(FittedChannel):
     is_scaled: bool = False
     """Whether A u is scaled to length 1."""
     is_proved: bool = True
+    claimed_shape: Numbers | None = None
+    """The matrix of the claim's distance in the place of A, float64 (d, d), symmetric; None: A."""
 
     @property
     def claim(self) -> ChannelClaim:
         """Epsilon for each unit of the distance |A^-1 (x - x')|."""
-        is_euclidean = np.array_equal(self.shape, np.eye(len(self.shape)))
+        is_euclidean = np.array_equal(self._of_claim, np.eye(len(self.shape)))
         name = "Euclidean" if is_euclidean else "regularised Mahalanobis"
         return ChannelClaim(self.epsilon, name, is_proved=self.is_proved)
 
     @property
     def precision(self) -> Precision:
-        """Exact on a line. In a plane the rays are too few for close words."""
-        return "exact" if self.space.vectors.shape[1] == 1 else "approximate"
+        """Exact on a line, and in a plane for the nearest of few words. Rays are too few for close words there."""
+        return "exact" if self.space.vectors.shape[1] == 1 or self._is_one_integral else "approximate"
+
+    @property
+    def _is_one_integral(self) -> bool:
+        """Whether a probability is an integral over the direction of the noise alone."""
+        is_small = self.space.vectors.shape[1] == 2 and len(self) <= plane.MAX_WORDS
+        return is_small and self.choose is nearest
 
     def distances(self, rows: Integers, columns: Integers) -> Numbers:
         """Return the distances |A^-1 (x - x')|."""
-        white = np.linalg.solve(self.shape, self.space.centred.T).T
+        white = np.linalg.solve(self._of_claim, self.space.centred.T).T
         return WordSpace(self.space.words, white).euclidean(rows, columns)
+
+    @property
+    def _of_claim(self) -> Numbers:
+        return self.shape if self.claimed_shape is None else self.claimed_shape
 
     def along(self, directions: Numbers) -> Numbers:
         """Return A u of each direction, float64 (n, d)."""
@@ -97,6 +115,8 @@ class FittedNoisyVectors(FittedChannel):
             raise RequestError(
                 f"channel: vectors of {dimension} dimensions have no exact matrix: sample, or take 1 or 2"
             )
+        if self._is_one_integral:
+            return plane.log_nearest(self.space.centred, rows, self.epsilon, self.shape, self.along)
         return log_shares(self.space.centred, rows, self.epsilon, self.along, self.choose)
 
     def sample(self, indices: Integers, rng: Generator) -> Integers:
@@ -134,7 +154,7 @@ def identity(space: WordSpace) -> Numbers:
     return np.eye(space.vectors.shape[1])
 
 
-@channel(revision=1)
+@channel(revision=2)
 class MultivariateLaplace(Channel):
     """Publishes the word that is nearest to a noisy vector."""
 
@@ -146,7 +166,7 @@ class MultivariateLaplace(Channel):
         return FittedNoisyVectors(space, self.epsilon, identity(space), nearest)
 
 
-@channel(revision=1)
+@channel(revision=2)
 class Mahalanobis(Channel):
     """Publishes the nearest word, with longer noise where the vectors vary more."""
 
@@ -165,10 +185,12 @@ class Mahalanobis(Channel):
 
     def shape(self, space: WordSpace) -> Numbers:
         """Return the square root of the regularised covariance, float64 (d, d)."""
+        return self._root(space, float(space.centred.var(0, ddof=1).mean()))
+
+    def _root(self, space: WordSpace, variance: float) -> Numbers:
+        """Return the square root with the covariance divided by a variance."""
         dimension = space.vectors.shape[1]
-        covariance = np.atleast_2d(np.cov(space.centred.T))
-        trace = np.trace(covariance)
-        scaled = covariance * (dimension / trace if trace > 0 else 0)
+        scaled = np.atleast_2d(np.cov(space.centred.T)) / (variance if variance > 0 else 1)
         values, axes = np.linalg.eigh(self.covariance * scaled + (1 - self.covariance) * np.eye(dimension))
         if values[0] <= 1e-12 * values[-1]:
             raise RequestError("mahalanobis: covariance=1 with vectors in a subspace is not allowed: below 1")
@@ -176,7 +198,7 @@ class Mahalanobis(Channel):
         return root
 
 
-@channel(revision=1)
+@channel(revision=2)
 class MahalanobisAsInPyPantera(Mahalanobis):
     """Scales each direction to length 1 after the matrix: the density is not the theorem's any more."""
 
@@ -186,6 +208,17 @@ class MahalanobisAsInPyPantera(Mahalanobis):
     def fit(self, space: WordSpace, rng: Generator) -> FittedNoisyVectors:
         """Return the mechanism; nothing is drawn."""
         return FittedNoisyVectors(space, self.epsilon, self.shape(space), nearest, is_scaled=True, is_proved=False)
+
+
+@channel(revision=1)
+class MahalanobisAsInMLDP(Mahalanobis):
+    """Divides the covariance by the variance of all numbers of all vectors, as mldp-text does."""
+
+    def fit(self, space: WordSpace, rng: Generator) -> FittedNoisyVectors:
+        """Return the mechanism; nothing is drawn. The claim's distance is the paper's."""
+        shape = self._root(space, float(space.vectors.astype(np.float64).var()))
+        paper = self.shape(space)
+        return FittedNoisyVectors(space, self.epsilon, shape, nearest, is_proved=False, claimed_shape=paper)
 
 
 @channel(revision=1)
