@@ -68,6 +68,18 @@ def log_shares(
     return logs
 
 
+def exponential_nodes(breaks: Numbers, scale: float) -> tuple[Numbers, Numbers]:
+    """Return nodes and the logarithms of their weights under an exponential law, float64 (n,) each.
+
+    Args:
+        breaks: values from 0 on between which the integrand is smooth, in any shape and order.
+        scale: the law's mean.
+    """
+    lengths, logs = _nodes(np.unique(np.append(breaks, 0)), 1 / scale, 1)
+    is_possible = np.isfinite(logs) & (lengths > 0)
+    return lengths[is_possible], logs[is_possible]
+
+
 def _breaks(vectors: Numbers, start: Numbers, ray: Numbers) -> Numbers:
     """Return the lengths r > 0 at which two words are equally near, or a word is nearest to the ray, increasing."""
     offsets = vectors - start

@@ -1,8 +1,10 @@
 """RANTEXT: the law of its radius, and lists of candidates that prove the input."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from leakboard.privacy.channels.rantext import RANTEXT, radius_law, z_of
 from leakboard.privacy.channels.words import WordSpace
@@ -70,3 +72,37 @@ def test_capped_ratios_show_no_claim():
     audit = audit_channel(RANTEXT(epsilon=60.0).fit(space_of(30, 12), rng()), rng())
     assert 20 < audit.true_epsilon < 23 + np.log(30) + 1
     assert audit.verdict == "not refuted"
+
+
+LINE = WordSpace([f"w{i}" for i in range(5)], np.array([[0.0], [1.0], [1.5], [4.0], [4.2]]))
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 6.0])
+def test_on_a_line_it_is_the_integral_over_the_radius(epsilon):
+    """SciPy's quadrature of the rule, between any two distances of words."""
+    channel = RANTEXT(epsilon=epsilon).fit(LINE, rng())
+    scale, distances = 4.2 / (epsilon if epsilon < 2 else z_of(epsilon)), LINE.euclidean(np.arange(5))
+    pieces = np.append(np.unique(distances.round(12)), [20.0, 60.0, 180.0])
+
+    def density(radius, word, output):
+        weights = np.where(distances[word] < radius, np.exp(-epsilon / 2 * distances[word] / radius), 0)
+        return weights[output] / weights.sum() * np.exp(-radius / scale) / scale
+
+    for word in (0, 2):
+        expected = [sum(integrate.quad(density, a, b, (word, y))[0] for a, b in pairwise(pieces)) for y in range(5)]
+        assert np.exp(channel.log_probabilities(np.array([word]))[0]) == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "verdict"),
+    [(0.5, "violated"), (1.99, "violated"), (2.0, "violated"), (14.0, "violated"), (20.0, "holds")],
+)
+def test_on_a_line_the_list_proves_the_input_at_small_epsilons(epsilon, verdict):
+    """From 2 on the radius is the same, so a large claim holds and a small one does not."""
+    audit = audit_channel(RANTEXT(epsilon=epsilon).fit(LINE, rng()), rng())
+    assert (audit.precision, audit.verdict) == ("exact", verdict)
+
+
+def test_the_matrix_of_many_words_on_a_line_is_rounded():
+    many = WordSpace([f"w{i}" for i in range(31)], np.arange(31.0)[:, None])
+    assert RANTEXT(epsilon=1.0).fit(many, rng()).precision == "lower bound"
