@@ -1,11 +1,18 @@
 """Move words along a list by geometric noise: 1-Diffractor (2024; sjmeis/Diffractor 338d305).
 
-The list is a chain of nearest neighbours. The noise is the difference of two geometric numbers, and the place is
-clipped to the list (``src/diffractor/core.py:129-133``). That is the truncated geometric mechanism of Ghosh,
-Roughgarden and Sundararajan (2009), and the claim holds.
+The list is a chain of nearest neighbours. There are two methods:
+
+| method | published word | source in ``src/diffractor/core.py`` |
+|---|---|---|
+| ``geometric`` | the difference of two geometric numbers away, clipped to the list | 129-133 |
+| ``tem`` | TEM (Carvalho et al. 2023) with the distance in places, and a threshold of 5 places | 134-160 |
+
+The first is the truncated geometric mechanism of Ghosh, Roughgarden and Sundararajan (2009), and the claim holds. The
+second has P(y | x) proportional to exp(-epsilon min(d, threshold) / 2), and the claim holds as TEM's does.
 
 The released code seeds all noise with 42 by default (``core.py:20,31,46-47,63``). A reader who counts the words before
-this one can draw the noise again. The option ``public_seed`` shows the mechanism to this reader.
+this one can draw the noise again. The option ``public_seed`` shows the mechanism to this reader. Not here: several
+lists of which the code publishes a random one, and words that only some of these lists have.
 """
 
 from __future__ import annotations
@@ -13,12 +20,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
+from pydantic import Field
 
 from leakboard.interfaces import Integers
-from leakboard.privacy.channels.channel import Channel, ChannelClaim, FittedChannel, Positive, channel
+from leakboard.privacy.channels.channel import Channel, ChannelClaim, FittedChannel, Positive, channel, log_softmax
 from leakboard.privacy.channels.words import Numbers, WordSpace
 
 
@@ -32,10 +41,15 @@ class OneDiffractor(Channel):
     """Places of the list that cost one epsilon."""
     public_seed: int | None = None
     """Seed of all noise, which the reader knows; 42 in the released code. None: the noise is secret."""
+    method: Literal["geometric", "tem"] = "geometric"
+    """How a place is drawn: see the module's table."""
+    threshold: Annotated[int, Field(ge=1)] = 5
+    """Places within which ``tem`` tells words apart by their distance (gamma); ``geometric`` does not use it."""
 
     def fit(self, space: WordSpace, rng: Generator) -> FittedOneDiffractor:
         """Make the list; nothing is drawn."""
-        return FittedOneDiffractor(space, self.epsilon, self.sensitivity, self.public_seed, chain(space))
+        threshold = self.threshold if self.method == "tem" else None
+        return FittedOneDiffractor(space, self.epsilon, self.sensitivity, self.public_seed, chain(space), threshold)
 
 
 def chain(space: WordSpace) -> Integers:
@@ -51,15 +65,37 @@ def chain(space: WordSpace) -> Integers:
     return order
 
 
+def tem_place(rng: Generator, place: int, size: int, threshold: int, each: float) -> int:
+    """Draw a place by TEM, in the order in which the released code draws.
+
+    Args:
+        rng: draws.
+        place: of the input.
+        size: places of the list.
+        threshold: gamma, in places.
+        each: epsilon for each place.
+    """
+    near = np.arange(max(0, place - threshold), min(size, place + threshold + 1))
+    scores = rng.gumbel(0, 2 / each, len(near)) - np.abs(near - place)
+    rest = 2 * math.log(max(1, size - len(near))) / each - threshold + rng.gumbel(0, 2 / each)
+    if scores.max() > rest or len(near) == size:
+        return int(near[scores.argmax()])
+    while (drawn := int(rng.integers(0, size))) in near:
+        pass
+    return drawn
+
+
 @dataclass(frozen=True)
 class FittedOneDiffractor(FittedChannel):
-    """Geometric noise on a word's place in the list."""
+    """Noise on a word's place in the list."""
 
     epsilon: float
     sensitivity: float
     public_seed: int | None
     order: Integers
     """Words by place, int64 (V,)."""
+    threshold: int | None = None
+    """Of TEM, in places; None: geometric noise."""
 
     @cached_property
     def places(self) -> Integers:
@@ -76,23 +112,31 @@ class FittedOneDiffractor(FittedChannel):
         """Return how many places the words are apart."""
         return np.abs(self.places[rows][:, None] - self.places[columns]).astype(np.float64)
 
-    @property
-    def first_noise(self) -> int:
-        """The noise of the first word that the released code replaces with the public seed, in places."""
-        rng = default_rng(SeedSequence(self.public_seed).spawn(1)[0])
-        success = -math.expm1(-self.epsilon / self.sensitivity)
-        return int(rng.geometric(success)) - int(rng.geometric(success))
+    def first(self, places: Integers) -> Integers:
+        """Return where the released code moves the first word, with the public seed, from each place, int64 (n,)."""
+        each, last = self.epsilon / self.sensitivity, len(self) - 1
+        seed = SeedSequence(self.public_seed).spawn(1)[0]
+        if self.threshold is None:
+            rng, success = default_rng(seed), -math.expm1(-each)
+            return np.clip(places + int(rng.geometric(success)) - int(rng.geometric(success)), 0, last)
+        moved = [tem_place(default_rng(seed), int(place), len(self), self.threshold, each) for place in places]
+        return np.array(moved, np.int64)
 
     def log_probabilities(self, rows: Integers) -> Numbers:
-        """Return the rows of the matrix; with a public seed, those of the first word."""
+        """Return the rows of the matrix; with a public seed, those of the first word.
+
+        Where no word is beyond the threshold, and these words win, the released code never ends. Here they never win.
+        """
         last, logs = len(self) - 1, np.empty((len(rows), len(self)))
-        places = self.places[rows][:, None]
+        places, every = self.places[rows], np.arange(len(self))
         if self.public_seed is not None:
-            moved = np.clip(places + self.first_noise, 0, last)
-            logs[:, self.order] = np.where(np.arange(last + 1) == moved, 0, -np.inf)
+            logs[:, self.order] = np.where(every == self.first(places)[:, None], 0, -np.inf)
             return logs
-        each = self.epsilon / self.sensitivity
-        by_place = np.abs(places - np.arange(last + 1)) * -each
+        each, apart = self.epsilon / self.sensitivity, np.abs(places[:, None] - every)
+        if self.threshold is not None:
+            logs[:, self.order] = log_softmax(np.minimum(apart, self.threshold) * (-each / 2))
+            return logs
+        by_place = apart * -each
         by_place[:, 1:last] += math.log(-math.expm1(-each))  # the ends of the list have all noise beyond them
         logs[:, self.order] = by_place - math.log1p(math.exp(-each))
         return logs

@@ -15,7 +15,7 @@ from leakboard.privacy import channels
 from leakboard.privacy.channels.channel import DIFFERENT, Channel, Precision
 from leakboard.privacy.channels.clusant import CluSanT
 from leakboard.privacy.channels.custext import CusText, CusTextAsInPyPantera, CusTextAsReleased
-from leakboard.privacy.channels.diffractor import OneDiffractor
+from leakboard.privacy.channels.diffractor import OneDiffractor, tem_place
 from leakboard.privacy.channels.randomised_response import ExponentialMechanism, RandomisedResponse
 from leakboard.privacy.channels.santext import SanText, SanTextPlus
 from leakboard.privacy.channels.tem import TEM, TEMAsInMLDP, TEMAsInPyPantera
@@ -53,6 +53,8 @@ RECIPES = [
     CluSanT(epsilon=2.0, clusters=8),
     OneDiffractor(epsilon=0.3),
     OneDiffractor(epsilon=0.3, public_seed=42),
+    OneDiffractor(epsilon=1.0, method="tem"),
+    OneDiffractor(epsilon=0.3, method="tem", public_seed=42),
 ]
 every = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: type(recipe).__name__)
 
@@ -250,7 +252,11 @@ class TestAsInThePapers:
 
     @pytest.mark.parametrize(
         "recipe",
-        [recipe for recipe in RECIPES if "As" not in type(recipe).__name__ and recipe != RECIPES[-1]],
+        [
+            recipe
+            for recipe in RECIPES
+            if "As" not in type(recipe).__name__ and getattr(recipe, "public_seed", None) is None
+        ],
         ids=lambda recipe: type(recipe).__name__,
     )
     @pytest.mark.parametrize("space", [SPACE, TWINS], ids=["words", "twins"])
@@ -267,6 +273,7 @@ class TestAsReleased:
             CusTextAsReleased(epsilon=2.0, size=7),
             CusTextAsInPyPantera(epsilon=2.0, size=7),
             OneDiffractor(epsilon=0.3, public_seed=42),
+            OneDiffractor(epsilon=0.3, method="tem", public_seed=42),
         ],
         ids=lambda recipe: type(recipe).__name__,
     )
@@ -302,6 +309,20 @@ class TestAsReleased:
         place = np.argsort(channel.order)
         published = channel.sample(np.arange(60), rng())
         assert np.array_equal(place[published], np.clip(place + noise, 0, 59))
+
+    def test_tem_in_a_list_draws_by_its_matrix(self):
+        """The released order of draws, with a secret seed; beyond five places all words are equally likely."""
+        channel, generator = fitted(OneDiffractor(epsilon=1.0, method="tem")), rng(7)
+        row = np.exp(channel.log_probabilities(channel.order[3:4])[0])[channel.order]
+        weights = np.exp(-np.minimum(np.abs(np.arange(60) - 3), 5) / 2)
+        assert np.allclose(row, weights / weights.sum(), rtol=1e-14)
+        drawn = np.bincount([tem_place(generator, 3, 60, 5, 1.0) for _ in range(6_000)], minlength=60)
+        assert stats.chisquare(drawn, 6_000 * row).pvalue > 1e-3
+
+    def test_tem_in_a_short_list_has_no_word_outside(self):
+        channel = fitted(OneDiffractor(epsilon=1.0, method="tem"), space_of(np.arange(4)[:, None]))
+        assert np.allclose(np.exp(matrix(channel)).sum(1), 1)
+        assert {tem_place(rng(seed), 0, 4, 5, 1.0) for seed in range(50)} == {0, 1, 2, 3}
 
     def test_pypantera_publishes_the_input_instead_of_a_word_outside(self):
         """The words outside weigh n_out exp(-eps gamma / 2) together."""
