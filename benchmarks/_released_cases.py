@@ -1,7 +1,7 @@
 """List released sanitisers with a witness each: two words and an output whose probabilities show whether a claim holds.
 
-Each case has eight words on a line. So every probability can be computed by hand, and be measured in seconds. The
-third argument of each `Case` is the channel of `leakboard.privacy.channels` that has the code's rule.
+Each case has eight words on a line, or in a plane. So every probability is a sum or one integral, and can be measured
+in seconds. The third argument of each `Case` is the channel of `leakboard.privacy.channels` that has the code's rule.
 """
 
 from __future__ import annotations
@@ -16,8 +16,15 @@ from leakboard.privacy.channels.channel import FittedChannel
 from leakboard.privacy.channels.clusant import CluSanT
 from leakboard.privacy.channels.custext import CusText, CusTextAsInPyPantera
 from leakboard.privacy.channels.diffractor import OneDiffractor
-from leakboard.privacy.channels.noisy_vectors import MultivariateLaplace, VickreyAsInMLDP
-from leakboard.privacy.channels.santext import SanText
+from leakboard.privacy.channels.noisy_vectors import (
+    MahalanobisAsInMLDP,
+    MahalanobisAsInPyPantera,
+    MultivariateLaplace,
+    Vickrey,
+    VickreyAsInMLDP,
+)
+from leakboard.privacy.channels.rantext import RANTEXT
+from leakboard.privacy.channels.santext import SanText, SanTextPlus
 from leakboard.privacy.channels.tem import TEMAsInMLDP, TEMAsInPyPantera
 from leakboard.privacy.channels.truncated_gumbel import FittedTruncatedGumbel, extremes_of, noise_scale
 from leakboard.privacy.channels.unknown_words import with_unknown_words
@@ -28,6 +35,9 @@ WORDS = {"ale": 0.0, "tea": 1.0, "rum": 2.0, "gin": 3.5, "milk": 5.0, "soda": 8.
 UNKNOWN = "kelly"
 """A word outside the vocabulary."""
 SPACE = WordSpace([*WORDS], np.array([*WORDS.values()])[:, None])
+HIGHER = ("rum", "milk", "soda")
+"""Words at the height 20.5 of the plane; the others are at 20."""
+PLANE = WordSpace([*WORDS], np.array([(place, 20.5 if word in HIGHER else 20.0) for word, place in WORDS.items()]))
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,11 @@ class Case:
     """Options of the mechanism, as ``name=value``."""
     processes: int | None = None
     """Number of fresh processes that replace one word each; None: one process replaces all."""
+
+    @property
+    def space(self) -> WordSpace:
+        """The words that the mechanism knows, with their vectors."""
+        return PLANE if self.channel.space.vectors.shape[1] == 2 else SPACE
 
     @property
     def chances(self) -> tuple[float, float]:
@@ -84,8 +99,8 @@ class Case:
         return f"| {' | '.join(cells)} |"
 
 
-def _fitted(recipe: Any) -> FittedChannel:
-    channel: FittedChannel = recipe.fit(SPACE, np.random.default_rng(0))
+def _fitted(recipe: Any, space: WordSpace = SPACE) -> FittedChannel:
+    channel: FittedChannel = recipe.fit(space, np.random.default_rng(0))
     return channel
 
 
@@ -100,6 +115,7 @@ def _gumbel(epsilon: float) -> FittedChannel:
 
 MLDP, PANTERA, DIFFRACTOR = "mldp-text 0.1.2", "pypantera 1.0.2", "dp-diffractor 0.2.1"
 SANTEXT, CUSTEXT, CLUSANT = "xiangyue9607/SanText 9c35f6e", "sai4july/CusText 4a3ced8", "AwonSomeSauce/CluSanT 07c73be"
+INFERDPT = "mengtong0110/InferDPT 4adf4af"
 
 CASES = (
     Case(
@@ -121,6 +137,16 @@ CASES = (
         "port",
         "mechanisms.py:247",
         ("mldp-text", "vickrey", "1"),
+    ),
+    Case(
+        MLDP,
+        "Mahalanobis, epsilon 0.5, in a plane",
+        _fitted(MahalanobisAsInMLDP(epsilon=0.5), PLANE),
+        "gin",
+        "wine",
+        "ale",
+        "mechanisms.py:343",
+        ("mldp-text", "mahalanobis", "0.5"),
     ),
     Case(
         MLDP,
@@ -186,6 +212,28 @@ CASES = (
         ("pypantera", "SanText", "1"),
     ),
     Case(
+        PANTERA,
+        "Mahalanobis, epsilon 0.2, lam 1, in a plane",
+        _fitted(MahalanobisAsInPyPantera(epsilon=0.2), PLANE),
+        "gin",
+        "tea",
+        "tea",
+        "mahalanobis.py:85",
+        ("pypantera", "Mahalanobis", "0.2"),
+        ("lam=1",),
+    ),
+    Case(
+        PANTERA,
+        "Vickrey, epsilon 1, t 0.25",
+        _fitted(Vickrey(epsilon=1.0, second=0.25)),
+        "ale",
+        "tea",
+        "ale",
+        "vickrey.py:95",
+        ("pypantera", "VickreyCMP", "1"),
+        ("t=0.25",),
+    ),
+    Case(
         DIFFRACTOR,
         "geometric, epsilon 1, first word of a process",
         _fitted(OneDiffractor(epsilon=1.0, public_seed=42)),
@@ -195,6 +243,37 @@ CASES = (
         "core.py:20",
         ("dp-diffractor", "geometric", "1"),
         processes=5,
+    ),
+    Case(
+        DIFFRACTOR,
+        "TEM, epsilon 1, first word of a process",
+        _fitted(OneDiffractor(epsilon=1.0, public_seed=42, method="tem")),
+        "gin",
+        "milk",
+        "gin",
+        "core.py:20",
+        ("dp-diffractor", "TEM", "1"),
+        processes=5,
+    ),
+    Case(
+        DIFFRACTOR,
+        "TEM, epsilon 1, threshold 2, no seed",
+        _fitted(OneDiffractor(epsilon=1.0, method="tem", threshold=2)),
+        "ale",
+        "tea",
+        "ale",
+        "core.py:134",
+        ("dp-diffractor", "TEM", "1"),
+        ("seed=none", "gamma=2"),
+    ),
+    Case(
+        SANTEXT,
+        "SanText+, epsilon 1, p 0.3, half of the words sensitive",
+        _fitted(SanTextPlus(epsilon=1.0, sensitive=0.5)),
+        "port",
+        "ale",
+        "port",
+        "SanText.py:63",
     ),
     Case(
         SANTEXT,
@@ -222,6 +301,24 @@ CASES = (
         "tea",
         "ale",
         "src/clusant.py:96",
+    ),
+    Case(
+        INFERDPT,
+        "RANTEXT, epsilon 1",
+        _fitted(RANTEXT(epsilon=1.0)),
+        "port",
+        "ale",
+        "port",
+        "func.py:169",
+    ),
+    Case(
+        INFERDPT,
+        "RANTEXT, epsilon 6",
+        _fitted(RANTEXT(epsilon=6.0)),
+        "port",
+        "ale",
+        "port",
+        "func.py:138",
     ),
 )
 """Released mechanisms. A claim that holds has the pair of neighbours with the largest ratio."""

