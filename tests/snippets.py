@@ -46,6 +46,8 @@ class Reader:
     """Names that the Python of the pages has defined."""
     output: str = ""
     """Output of the last block of commands or Python."""
+    allowed: float = 2.0
+    """Difference between a number that is shown and one that is printed; a tenth of the number is allowed, too."""
     printed: dict[str, str] = field(default_factory=dict)
     """Output by block of Python: a block that several pages show is run once."""
 
@@ -100,14 +102,14 @@ class Reader:
         """Compare with the output: the same words, and numbers as close as those of two machines."""
         lines = self.output.splitlines()
         for line in text.splitlines():
-            assert any(_agree(line, printed) for printed in lines), f"{line}\nis not in\n{self.output}"
+            assert any(_agree(line, printed, self.allowed) for printed in lines), f"{line}\nis not in\n{self.output}"
 
 
-def _agree(shown: str, printed: str) -> bool:
+def _agree(shown: str, printed: str, allowed: float) -> bool:
     if NUMBER.sub("#", shown) != NUMBER.sub("#", printed):
         return False
     pairs = zip(*(map(float, NUMBER.findall(line)) for line in (shown, printed)), strict=True)
-    return all(abs(a - b) <= max(2.0, 0.1 * abs(a)) for a, b in pairs)
+    return all(abs(a - b) <= max(allowed, 0.1 * abs(a)) for a, b in pairs)
 
 
 def check_command(command: str) -> None:

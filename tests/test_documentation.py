@@ -60,6 +60,17 @@ def test_what_the_pages_show_works_in_order_and_passes_its_own_tests(tmp_path, m
 
 
 @pytest.mark.slow
+def test_the_page_of_sanitisers_prints_its_shares_to_two_digits(tmp_path, monkeypatch):
+    """Its numbers are from 0 to 1, so two percent points of other pages would hide any change."""
+    monkeypatch.chdir(tmp_path)
+    execute = runner.execute
+    monkeypatch.setattr(
+        runner, "execute", lambda opened, display, engine, force: execute(opened, display, InProcess(), force)
+    )
+    Reader(allowed=0.02).read((DOCS / "sanitisers.md").read_text("utf-8"))
+
+
+@pytest.mark.slow
 def test_the_page_of_own_stores_works_on_the_reviews_of_the_tutorial(tmp_path, monkeypatch):
     for client in ("chromadb", "qdrant_client"):
         pytest.importorskip(client)
@@ -95,6 +106,10 @@ def test_output_that_is_not_printed_is_noticed():
     for wrong in ("gender: right in 90 % of the texts\n", "age: right in 74 % of the texts\n"):
         with pytest.raises(AssertionError):
             reader.read_text(wrong)
+    shares = Reader(output="kept 0.37\n", allowed=0.02)
+    shares.read_text("kept 0.38\n")
+    with pytest.raises(AssertionError):
+        shares.read_text("kept 0.47\n")
 
 
 @pytest.mark.parametrize(("kind", "name", "lines"), [("victim", "Lsa", 25), ("attack", "NearestTexts", 20)])
