@@ -111,12 +111,14 @@ def evaluate(
         require_private(Path(out) / "suite.yaml")
     require(bool, progress=progress, drop_missing=drop_missing)
     require(Part | None, protection=protection)
+    require_part("protection", "protection", protection)
     seed = as_int(seed)
     require(Whole, seed=seed)
     seeds = None if seeds is None else [as_int(value) for value in seeds]
     require(Annotated[list[Whole], Field(min_length=1)] | None, seeds=seeds)
     require(Device, device=device)
     check_encoder(encoder, texts is not None, secrets is not None)
+    require_part("encoder", "encoder", None if callable(encoder) else encoder)
     matrices, frame, dropped, row_names = gather(
         _releases(vectors),
         secrets,
@@ -258,6 +260,27 @@ def _suite(
         "victims": list(victims),
         "attacks": "all" if isinstance(attacks, str) and attacks == "all" else _entries(attacks),
     }
+
+
+def require_part(argument: str, option: str, value: Part | None) -> None:
+    """Refuse a value that the option ``encoder`` or ``protection`` of ``precomputed`` does not take.
+
+    Args:
+        argument: what the user wrote it for, as in ``--protection``; the message begins with it.
+        option: name of the option.
+        value: a name, or a name with options; None: the option is left out.
+
+    Raises:
+        RequestError: one line names the argument, its value and what is allowed.
+    """
+    from leakboard.suite.options import build
+    from leakboard.suite.registry import Registry
+
+    plugin = Registry().load("victims", "precomputed", argument)
+    try:
+        build(plugin, {"vectors": "any file", option: value}, "")
+    except RequestError as error:
+        raise RequestError(f"{argument}: {str(error).removeprefix(f'.{option}: ')}") from None
 
 
 def as_yaml(suite: Mapping[str, Any]) -> str:

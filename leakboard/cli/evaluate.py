@@ -73,7 +73,7 @@ def evaluate(
 
     Exit status 3, with --at-most or --at-least: a row breaks a limit, or vectors seem not to belong to their rows.
     """
-    from leakboard.api.own_vectors import as_yaml, run_kept, suite_of
+    from leakboard.api.own_vectors import as_yaml, require_part, run_kept, suite_of
     from leakboard.api.risk import require_private, require_risk_file
     from leakboard.board.gates import failures, read_limits
     from leakboard.board.leaderboard import leaderboard
@@ -95,6 +95,8 @@ def evaluate(
     if (encoder or encoded) and not text:
         raise RequestError("--text: missing; --encoder and --encoded need the column of the texts")
     known: dict[str, Any] = {"encoder": _part("--encoder", encoder), "protection": _part("--protection", protection)}
+    for option, part in known.items():
+        require_part(f"--{option}", option, part)
     if encoded:
         known["encoded"] = _located("--encoded", encoded, [source(encoded)])
     roles = {"label": label, "text": text, "user": user, "document": document, "id": id, "column": column}

@@ -111,6 +111,15 @@ def test_a_limit_that_a_row_breaks_is_exit_status_3(evaluate, limit, code):
             ["--secrets", "age", "--at-most", "attack_advantage"],
             "--at-most attack_advantage: allowed is COLUMN=NUMBER, as in attack_advantage=0.1",
         ),
+        (
+            ["--secrets", "age", "--protection", "int9"],
+            "error: --protection: 'int9' is not allowed: allowed is one of none",
+        ),
+        (["--secrets", "age", "--protection", "int9"], "; did you mean 'int8'?"),
+        (
+            ["--secrets", "age", "--protection", "gaussian: {sigma: -1}"],
+            "error: --protection: {'gaussian': {'sigma': -1}} is not allowed: gaussian.sigma: -1 is not allowed",
+        ),
         ([], "--secrets: missing; allowed without it: --entities, or --encoder"),
     ],
 )
