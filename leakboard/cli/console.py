@@ -149,9 +149,13 @@ def save_picture(path: Path, run: Run, records: Sequence[Record], labelled: Sequ
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table; in a narrow terminal its first column shrinks to `FIRST_WIDTH`, then the others wrap."""
+    """Print a table; if the console is narrow, its first column shrinks to `FIRST_WIDTH`, then the others wrap.
+
+    Words of headings are whole in a file or a pipe: lines are then longer than the console is wide.
+    """
     unlimited = console.options.update(max_width=10_000)
-    excess = console.measure(table, options=unlimited).maximum - console.width
+    width = console.width
+    excess = console.measure(table, options=unlimited).maximum - width
     if excess > 0:
         first, *others = table.columns
         natural = max(console.measure(content, options=unlimited).maximum for content in (first.header, *first.cells))
@@ -159,7 +163,12 @@ def print_table(console: Console, table: Table) -> None:
         if first.width > natural - excess:
             for column in others:
                 column.no_wrap, column.overflow = False, "fold"
+                if not console.is_terminal:
+                    column.min_width = console.measure(column.header, options=unlimited).maximum
+            if not console.is_terminal:
+                console.width = max(width, console.measure(table, options=unlimited).minimum)
     console.print(table)
+    console.width = width
 
 
 def rich_table(shown: Sequence[Column], rows: Sequence[Row], title: str = "") -> Table:

@@ -9,8 +9,9 @@ from made_records import record, scored, with_metrics, without_result
 from rich.console import Console
 
 from leakboard.board.leaderboard import leaderboard
-from leakboard.cli.console import print_leaderboard
+from leakboard.cli.console import print_leaderboard, print_table, rich_table
 from leakboard.cli.evaluate import _with_means_named
+from leakboard.column import Column
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import in_natural_order
 from leakboard.suite.names import Names
@@ -20,7 +21,7 @@ VICTIMS = ("TF-IDF", "Word2Vec (vector_size=16)", "DPNR, as released, after trai
 
 def printed(records, width=400, names=None):
     """Return what is printed of a run in a terminal of this width."""
-    console = Console(file=io.StringIO(), width=width)
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
     suite = SimpleNamespace(name="made", names=names or Names(), file=SimpleNamespace(description=""))
     ordered = in_natural_order(records)
     print_leaderboard(console, SimpleNamespace(suite=suite), ordered, leaderboard(ordered))
@@ -40,6 +41,24 @@ def test_every_name_is_seen_and_no_number_is_cut(width):
     assert [victim for victim in VICTIMS if victim not in first_column] == []
     assert all(number in out for number in ("0.700", "0.300", "0.850", "0.100"))
     assert "\N{HORIZONTAL ELLIPSIS}" not in out
+
+
+NAMES = ["attack_score", "linked_at_1_percent_false_links", "privacy_text_classifier", "linked_first"]
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_headings_in_a_pipe_have_whole_words(is_terminal):
+    """A narrow terminal must break them, since longer lines would wrap anywhere."""
+    console = Console(file=io.StringIO(), width=40, force_terminal=is_terminal, color_system=None)
+    numbers = [Column(name, "", (), kind="interval") for name in NAMES]
+    row = {"attack": "linking", **dict.fromkeys(NAMES, 0.5), "linked_first_low": 0.4, "linked_first_high": 0.6}
+    print_table(console, rich_table([Column("attack", "", ()), *numbers], [row]))
+    lines = console.file.getvalue().splitlines()
+    words = {word for line in lines[: next(i for i, line in enumerate(lines) if "─" in line)] for word in line.split()}
+    parts = {f"{part}_" for name in NAMES for part in name.split("_")[:-1]} | {name.split("_")[-1] for name in NAMES}
+    assert (words == parts | {"attack"}) == (not is_terminal)
+    assert (max(map(len, lines)) <= 40) == is_terminal
+    assert console.width == 40
 
 
 def test_the_legend_explains_each_printed_column_once():
