@@ -184,12 +184,12 @@ class _Bar:
             shown = ": ".join(filter(None, (self._kind(name), text)))
             self.bar.update(self.total, description=escape(shown))
 
-    def end(self, name: str, seconds: float, failure: str) -> None:
+    def end(self, name: str, seconds: float, failure: str, skipped: str = "") -> None:
         """Count a task, and keep why it failed."""
         self.bar.advance(self.total)
         if self.log and not failure:
-            line = f"{self._kind(name)}: done in {seconds:.0f} s"
-            self.log.print(line, markup=False, highlight=False, soft_wrap=True)
+            line = f"skipped: {skipped}" if skipped else f"done in {seconds:.0f} s"
+            self.log.print(f"{self._kind(name)}: {line}", markup=False, highlight=False, soft_wrap=True)
         if failure:
             self.notes.append(f"{name} failed: {failure}")
 

@@ -60,20 +60,20 @@ class RunProgress:
         elif name in self.lines:
             self.live.update(self.lines[name], stage=text)  # type: ignore[arg-type]
 
-    def end(self, name: str, seconds: float, failure: str) -> None:
-        """Count a task as ended."""
+    def end(self, name: str, seconds: float, failure: str, skipped: str = "") -> None:
+        """Count a task as ended, and say so, or why it failed or was skipped."""
         kind = self.kinds[name]
         self.left[kind] -= 1
         self.done += 1
-        if not failure and seconds:
+        if not failure and not skipped and seconds:
             total, ended = self.seconds.get(kind, (0.0, 0))
             self.seconds[kind] = total + seconds, ended + 1
         if name in self.lines:
             self.live.remove_task(self.lines.pop(name))  # type: ignore[arg-type]
         self.live.update(self.total, advance=1, stage=self.estimate())
         count, rest = f"[{self.done}/{len(self.kinds)}] ", self.estimate()
-        if failure:
-            self.print(f"{count}{name}: failed: {failure}{rest}")
+        if failure or skipped:
+            self.print(f"{count}{name}: {f'failed: {failure}' if failure else f'skipped: {skipped}'}{rest}")
         else:
             rest = f": done in {seconds:.1f} s{rest}"
             self.print(f"{count}{_shortened(name, self.console.width - len(count + rest))}{rest}")

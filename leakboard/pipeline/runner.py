@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 from leakboard.errors import DataError, RequestError
 from leakboard.execution.engines import Engine
 from leakboard.execution.resources import check_process_limits
-from leakboard.pipeline.records import Record, is_altered, is_finished, write_failure, write_record
+from leakboard.pipeline.records import Record, is_altered, is_finished, read_record, write_failure, write_record
 from leakboard.pipeline.results import Result, Results, make_record
 from leakboard.store import Store
 from leakboard.suite.cells import Cell
@@ -166,8 +166,15 @@ class Display(Protocol):
     def listen(self, name: str, event: str, text: str) -> None:
         """Show an event of a task; the arguments are those of `leakboard.execution.engines.Listen`."""
 
-    def end(self, name: str, seconds: float, failure: str) -> None:
-        """Show that a task has ended."""
+    def end(self, name: str, seconds: float, failure: str, skipped: str = "") -> None:
+        """Show that a task has ended.
+
+        Args:
+            name: of the task.
+            seconds: that it took.
+            failure: why it failed; empty if it did not.
+            skipped: why its attack does not apply; empty if it does.
+        """
 
 
 def execute(run: Run, display: Display, engine: Engine, force: bool) -> None:
@@ -258,9 +265,15 @@ def _run_tasks(run: Run, jobs: Sequence[Job], display: Display, engine: Engine, 
                 return record_failure(jobs_of[name], folders, failure.reason, failure.lines)
         return failure.reason
 
+    def why_skipped(name: str) -> str:
+        """Return why the attack of a task was skipped; empty for other tasks."""
+        record = read_record(folders.cells / jobs_of[name].folder, jobs_of[name].key) if name in jobs_of else None
+        return record.reason if record and record.status == "skipped" else ""
+
     with (
         display.begin(kinds, engine.jobs) as progress,
         closing(engine.run(schedule.tasks, is_done, progress.listen)) as outcomes,
     ):
         for outcome in outcomes:
-            progress.end(outcome.task.name, outcome.seconds, recorded_failure(outcome))
+            name, failure = outcome.task.name, recorded_failure(outcome)
+            progress.end(name, outcome.seconds, failure, why_skipped(name))

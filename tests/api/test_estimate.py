@@ -123,6 +123,17 @@ def test_a_log_file_gets_a_line_for_each_part_that_has_ended(capsys, progress):
     assert "about" not in shown
 
 
+def test_a_log_file_says_why_an_attack_was_skipped(capsys):
+    rng = np.random.default_rng(0)
+    texts = [" ".join(map(str, words)) for words in rng.integers(100, size=(100, 8))]
+    quick = [{"attribute_inference": {"portfolio": "logistic"}}, "linking"]
+    leakboard.evaluate(rng.normal(size=(100, 3)), {"gender": list("fm") * 50}, texts=texts, attacks=quick)
+    shown = capsys.readouterr().err
+    assert "linking: skipped: the victim has no public encoder that the attacker could know" in shown
+    assert "linking: done" not in shown
+    assert "attribute_inference: done in" in shown
+
+
 def test_a_secret_that_no_attack_guesses_is_told(tmp_path):
     pd.DataFrame({"gender": list("fm") * 50, "alice": [0, 1] * 50}).to_csv(tmp_path / "t.csv")
     np.save(tmp_path / "v.npy", np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32))

@@ -8,6 +8,14 @@ from rich.console import Console
 from leakboard.cli.progress import RunProgress
 
 
+def test_a_skipped_attack_is_not_called_done():
+    stream = io.StringIO()
+    with RunProgress(Console(file=stream, width=100)).begin({"a": "linking", "b": "probe"}, 1) as display:
+        display.end("a", 9.0, "", "no texts")
+        display.end("b", 2.0, "")
+    assert stream.getvalue().splitlines() == ["[1/2] a: skipped: no texts", "[2/2] b: done in 2.0 s"]
+
+
 def test_a_log_file_gets_one_line_per_stage():
     stream = io.StringIO()
     progress = RunProgress(Console(file=stream, width=100))

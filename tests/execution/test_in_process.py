@@ -47,7 +47,7 @@ class Display:
     def listen(self, name, event, text):
         self.events.append((event, text))
 
-    def end(self, name, seconds, failure):
+    def end(self, name, seconds, failure, skipped=""):
         self.ended.append((name, failure))
 
 
