@@ -134,8 +134,8 @@ def _only(only: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
 class _Bar:
     """Progress bar on standard error, and the warnings of a run.
 
-    The bar is one line that rewrites itself, which terminals and notebooks show. A log file gets a line for each part
-    of an evaluation of own vectors that has ended.
+    The bar is one line that rewrites itself, which terminals and notebooks show. Of an evaluation of own vectors a log
+    file gets a line at the start, and one for each attack that has ended.
     """
 
     def __init__(self, is_wanted: bool, estimated: Estimate | None = None):
@@ -158,8 +158,13 @@ class _Bar:
         )
         is_seen = self.is_wanted and console.is_terminal
         self.log = console if self.is_wanted and self.estimated and not is_seen else None
-        if is_seen and self.estimated and (sentence := self.estimated.sentence(kinds.values())):
+        self.attacks = [name for name, kind in kinds.items() if " " not in kind]  # as in "fit precomputed"
+        self.attacks_ended = 0
+        sentence = self.estimated.sentence(kinds.values()) if self.estimated else ""
+        if is_seen and sentence:
             console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        elif self.log and self.estimated:
+            self._log(sentence or f"attacks on {self.estimated.size or 'vectors'}: how long they take is not estimated")
         given: Any = {"transient": True, "disable": not is_seen, "redirect_stdout": False, "redirect_stderr": False}
         self.bar = Progress(*Progress.get_default_columns(), console=console, **given)
         self.total = self.bar.add_task("", total=len(kinds))
@@ -187,11 +192,19 @@ class _Bar:
     def end(self, name: str, seconds: float, failure: str, skipped: str = "") -> None:
         """Count a task, and keep why it failed."""
         self.bar.advance(self.total)
-        if self.log and not failure:
-            line = f"skipped: {skipped}" if skipped else f"done in {seconds:.0f} s"
-            self.log.print(f"{self._kind(name)}: {line}", markup=False, highlight=False, soft_wrap=True)
+        if name in self.attacks:
+            self.attacks_ended += 1
+            result = (
+                f"failed: {failure}" if failure else f"skipped: {skipped}" if skipped else f"done in {seconds:.0f} s"
+            )
+            self._log(f"[{self.attacks_ended}/{len(self.attacks)}] {name}: {result}")
         if failure:
             self.notes.append(f"{name} failed: {failure}")
+
+    def _log(self, line: str) -> None:
+        """Print a line into a log file; nothing elsewhere."""
+        if self.log:
+            self.log.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _kind(self, name: str) -> str:
         """Return the plugin of a task, without its options."""

@@ -1,5 +1,7 @@
 """Estimates of time: the measured numbers, rougher words for longer times, and a sentence before the first task."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,13 +116,24 @@ def test_it_is_shown_on_a_terminal_before_the_first_task(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("progress", [True, False])
-def test_a_log_file_gets_a_line_for_each_part_that_has_ended(capsys, progress):
+def test_a_log_file_gets_a_line_for_each_attack_that_has_ended(capsys, progress):
     vectors = np.random.default_rng(0).normal(size=(100, 3))
     quick = [{"attribute_inference": {"portfolio": "logistic"}}]
     leakboard.evaluate(vectors, {"gender": list("fm") * 50}, attacks=quick, progress=progress)
     shown = capsys.readouterr().err
-    assert ("attribute_inference: done in" in shown) == progress
-    assert "about" not in shown
+    if not progress:
+        assert shown == ""
+        return
+    first, second = shown.splitlines()
+    assert first == "attacks on 100 vectors of 3 numbers: how long they take is not estimated"
+    assert re.fullmatch(r"\[1/1\] .* / attribute_inference: done in \d+ s", second)
+
+
+def test_a_log_file_begins_with_the_estimate(capsys, monkeypatch):
+    monkeypatch.setattr("leakboard.api.estimate.ensemble_seconds", lambda *_: 300.0)
+    monkeypatch.setattr("leakboard.pipeline.runner._run_tasks", begin_alone)
+    leakboard.evaluate(np.random.default_rng(0).normal(size=(100, 3)), {"gender": list("fm") * 50})
+    assert capsys.readouterr().err.startswith("attacks on 100 vectors of 3 numbers: about 5 minutes on")
 
 
 def test_a_log_file_says_why_an_attack_was_skipped(capsys):
