@@ -16,6 +16,7 @@ from rich.text import Text
 import leakboard
 from leakboard.cli.audit import audit
 from leakboard.cli.evaluate import evaluate
+from leakboard.cli.interrupted import STATUS, end_interrupted
 from leakboard.cli.screen import screen
 from leakboard.cli.selection import Limits, out_folder, read_only, read_seeds, require_folder
 from leakboard.cli.site import site
@@ -63,7 +64,7 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
-        sys.exit(130)
+        sys.exit(STATUS)
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -134,15 +135,20 @@ def run(
     from leakboard.pipeline import runner
     from leakboard.pipeline.records import in_natural_order
 
-    out = out_folder(out, suite)
+    shown = [
+        "report",
+        suite,
+        *(["--out", out] if out else []),
+        *(word for file in plugin or () for word in ("--plugin", file)),
+    ]
+    out, opened = out_folder(out, suite), None
     chosen = chosen_engine(console, engine, jobs, address, out)
     try:
         opened = _open(suite, out, only, seeds, plugin, not force, device)
         limits = read_limits(at_most or (), at_least or ())  # now, since the suite has loaded the threats of plugins
         runner.execute(opened, RunProgress(console), chosen, force)
     except KeyboardInterrupt:  # reported here: Typer ends silently on it
-        Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
-        raise typer.Exit(130) from None
+        raise end_interrupted(opened.folder if opened else None, shown) from None
     records = in_natural_order(opened.records())
     rows = leaderboard(records)
     paths = write_files(opened, records, rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from leakboard.cli.interrupted import end_interrupted
 from leakboard.cli.screen import screen
 from leakboard.cli.selection import Limits, read_seeds, require_folder
 from leakboard.errors import RequestError
@@ -114,7 +115,10 @@ def evaluate(
         seed=seed,
         seeds=read_seeds(seeds),
     )
-    report = run_kept(suite, out)
+    try:
+        report = run_kept(suite, out)
+    except KeyboardInterrupt:  # reported here: Typer ends silently on it
+        raise end_interrupted(out / "suite", ["report", out]) from None
     console = screen()
     console.print(report.summary, markup=False, highlight=False, soft_wrap=True)
     shown, results = report.short_table()

@@ -1,13 +1,19 @@
 """Signals, narrow terminals and limits of the system end a command in one line, with what was finished kept."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from bench import CHECKOUT
+
+from leakboard.cli.interrupted import end_interrupted
 
 FIT = "        bare = FittedHashed"
 SLOW = f"""        import time
@@ -35,11 +41,48 @@ def started(bench):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_is_an_interruption(started, number):
+def test_a_signal_is_an_interruption(started, number, bench):
     started.send_signal(number)
     _, error = started.communicate(timeout=30)
     assert started.returncode == 130
-    assert error.splitlines() == ["interrupted: finished cells are kept; the same command goes on from here"]
+    (line,) = error.splitlines()
+    assert line.startswith("interrupted: no cell is finished; `python ")
+    assert line.endswith(f"/run_benchmark.py {shlex.join(map(str, bench.arguments('run')))}` goes on")
+
+
+@pytest.mark.parametrize("finished", [0, 2])
+def test_the_message_names_what_is_kept_and_both_commands(finished, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["run_benchmark.py", "evaluate", "my rows.csv"])
+    for cell in range(finished):
+        (tmp_path / "cells" / str(cell)).mkdir(parents=True)
+        (tmp_path / "cells" / str(cell) / "result.json").touch()
+    assert end_interrupted(tmp_path, ["report", Path("out")]).exit_code == 130
+    kept = f"2 finished cells are kept in {tmp_path}; `python run_benchmark.py report out` shows them"
+    line = f"interrupted: {kept if finished else 'no cell is finished'}"
+    assert capsys.readouterr().err == f"{line}; `python run_benchmark.py evaluate 'my rows.csv'` goes on\n"
+
+
+def test_evaluate_goes_on_after_an_interruption(tmp_path, command_line, monkeypatch):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "v.npy", rng.normal(size=(100, 3)))
+    genders = {"gender": rng.choice(["f", "m"], 100), "text": [f"text {row}" for row in range(100)]}
+    pd.DataFrame(genders).to_csv(tmp_path / "rows.csv")
+    arguments = ["evaluate", tmp_path / "rows.csv", "--vectors", tmp_path / "v.npy", "--secrets", "gender"]
+    arguments += ["--text", "text", "--attacks", "linking,attribute_inference", "--out", tmp_path / "out"]
+
+    def interrupt(attack, *_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("leakboard.attacks.attribute_inference.AttributeInference.fit", interrupt)
+        code, out, err = command_line(*arguments)
+    assert (code, out) == (130, "")
+    kept = f"1 finished cell is kept in {tmp_path}/out/suite; `python run_benchmark.py report {tmp_path}/out` shows it"
+    again = f"`python {shlex.join(['run_benchmark.py', *map(str, arguments)])}` goes on"
+    assert err.splitlines()[-1] == f"interrupted: {kept}; {again}"
+    assert command_line("report", tmp_path / "out")[0] == 0
+    code, out, err = command_line(*arguments)
+    assert (code, "linking" in err, "[1/1]" in err) == (0, False, True)
 
 
 @pytest.mark.slow
