@@ -24,6 +24,7 @@ from leakboard.metrics.paired import Difference, advantage_difference
 from leakboard.metrics.row_guesses import RowGuesses
 from leakboard.metrics.secret_scores import rankings_of
 from leakboard.threats.sentence_parts import TOO_FEW, has_too_few, is_number, secrets_of
+from leakboard.threats.threat import threat_named
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -36,11 +37,11 @@ COLUMNS = (
     "secret",
     "release",
     "compared_with",
-    "attack_advantage",
-    "first_advantage",
-    "difference",
-    "difference_low",
-    "difference_high",
+    *(
+        f"{name}{end}"
+        for name in ("attack_advantage", "first_advantage", "difference")
+        for end in ("", "_low", "_high")
+    ),
     "seeds",
     "comparisons",
     "gives_away",
@@ -61,8 +62,8 @@ class Comparison:
 
     @property
     def secret(self) -> str:
-        """The secret."""
-        return secrets_of(self.first)
+        """The secret, or what else the attack guesses."""
+        return _guessed(self.first)
 
     @property
     def gains(self) -> list[tuple[float, float, float]]:
@@ -104,8 +105,9 @@ class Comparison:
     @property
     def row(self) -> Row:
         """The comparison as a row with `COLUMNS`."""
-        value, low, high = self.difference or (None, None, None)
-        numbers = [self.other.get("attack_advantage"), self.first.get("attack_advantage"), value, low, high]
+        first, other = self.gains
+        measured = [*other, *first, *(self.difference or (None, None, None))]
+        numbers = [number if is_number(number) else None for number in measured]
         names = [self.secret, self.other["victim"], self.first["victim"]]
         shown = self.gives_away or "no difference shown"
         return dict(zip(COLUMNS, [*names, *numbers, self._seeds, self.comparisons, shown], strict=True))
@@ -185,7 +187,7 @@ def draw_releases(rows: Sequence[Row], releases: Sequence[str], column: str) -> 
     from leakboard.board.figures import COLOURS, SYMBOLS, escape, layout
 
     figure = go.Figure(layout=layout("release", column.replace("_", " ")))
-    for i, ((_, secret), of_secret) in enumerate(_by_secret(rows).items()):
+    for i, of_secret in enumerate(_by_secret(rows).values()):
         shown = [of_secret[name] for name in releases if name in of_secret and is_number(of_secret[name].get(column))]
         ends = {
             sign: [abs(end - row[column]) if is_number(end := row.get(f"{column}_{sign}")) else 0 for row in shown]
@@ -197,7 +199,7 @@ def draw_releases(rows: Sequence[Row], releases: Sequence[str], column: str) -> 
             error_y={"type": "data", "array": ends["high"], "arrayminus": ends["low"]},
             mode="lines+markers",
             marker={"color": COLOURS[i % len(COLOURS)], "symbol": SYMBOLS[i % len(SYMBOLS)], "size": 10},
-            name=escape(secret),
+            name=escape(_guessed(next(iter(of_secret.values())))),
         )
     return figure
 
@@ -209,6 +211,10 @@ def _by_secret(rows: Sequence[Row]) -> dict[tuple[str, str], dict[str, Row]]:
     for row in headlines(rows_of_secrets(scored)):
         result.setdefault((row["threat"], secrets_of(row)), {})[row["victim"]] = row
     return result
+
+
+def _guessed(row: Row) -> str:
+    return threat_named(row["threat"]).guessed or secrets_of(row)
 
 
 def _gain(row: Row, widening: float) -> tuple[float, float, float]:

@@ -39,6 +39,8 @@ ENCODED = "encoded"
 """Option of ``precomputed``, and name of the file of what a user's function gives for the texts."""
 Attacks = str | Sequence[Any]
 """``all``, or entries of a suite and instances of attacks."""
+AS_STORED = "as stored"
+"""Name of the vectors without protection, where protections are tried on them."""
 Part = str | Mapping[str, Any]
 """A name, or a name with options, as a suite has it."""
 
@@ -53,7 +55,7 @@ def evaluate(
     documents: Any = None,
     ids: Any = None,
     encoder: Encoder | None = None,
-    protection: Part | None = None,
+    protection: Part | Sequence[Part] | None = None,
     attacks: Attacks = "all",
     drop_missing: bool = False,
     out: str | Path | None = None,
@@ -81,8 +83,8 @@ def evaluate(
         ids: names of the rows, none twice; an index of another object must equal them.
         encoder: what a thief of the vectors knows: a victim (``sentence_encoder``, or a mapping with its options), or a
             function of a list of texts that returns numbers (n, e). Adds links and presence; needs ``texts``.
-        protection: of the table in the victim ``vector_store``, a name or a mapping with options: the vectors are
-            protected before they are attacked.
+        protection: of the table in the victim ``vector_store``, a name or a mapping with options, or several: the
+            report compares the vectors ``as stored`` with those of each protection.
         attacks: ``all`` that apply, except ``search``, which takes long; or a list of names, entries of a suite, and
             instances such as ``MyAttack(k=3)``.
         drop_missing: leave out rows that lack a secret, a label or a text, and say how many.
@@ -110,8 +112,11 @@ def evaluate(
     if out is not None:
         require_private(Path(out) / "suite.yaml")
     require(bool, progress=progress, drop_missing=drop_missing)
-    require(Part | None, protection=protection)
-    require_part("protection", "protection", protection)
+    require(Part | Sequence[Part] | None, protection=protection)
+    for part in (protections := _protections(protection)):
+        require_part("protection", "protection", part)
+    if protections and isinstance(vectors, Mapping) and len(vectors) > 1:
+        raise RequestError(f"vectors: {len(vectors)} releases are given with protection; allowed: one release")
     seed = as_int(seed)
     require(Whole, seed=seed)
     seeds = None if seeds is None else [as_int(value) for value in seeds]
@@ -137,11 +142,9 @@ def evaluate(
     with _reserved(folder, list(arrays)) if folder else nullcontext():
         table, files = _write(folder, arrays, frame) if folder else _in_memory(arrays, frame)
         known = {ENCODED: files.pop(ENCODED)} if callable(encoder) else {"encoder": encoder}
-        options = {name: value for name, value in {"protection": protection, **known}.items() if value is not None}
-        victims = [
-            {"precomputed": {"vectors": file, **options}, **({"name": name} if name else {})}
-            for name, file in zip(names, files.values(), strict=True)
-        ]
+        options = {name: value for name, value in known.items() if value is not None}
+        of_release = {name: {"vectors": file, **options} for name, file in zip(names, files.values(), strict=True)}
+        victims = _victims(of_release, protections)
         roles = {role: role for role in ("label", "text", "user", "document") if role in frame}
         columns = [str(column) for column in frame if column not in ROLES]
         suite = _suite(table, victims, columns, **roles, attacks=attacks, seed=seed)
@@ -182,7 +185,7 @@ def suite_of(
     column: str | None = None,
     encoder: Part | None = None,
     encoded: str | Path | None = None,
-    protection: Part | None = None,
+    protection: Part | Sequence[Part] | None = None,
     attacks: Attacks = "all",
     entities: Sequence[str] = (),
     bins: Mapping[str, int] | None = None,
@@ -206,7 +209,7 @@ def suite_of(
         column: of the vectors, if their file has several.
         encoder: the victim that a thief of the vectors knows as their encoder.
         encoded: or the file of what the thief's encoder gives for the same rows.
-        protection: of the vectors, before they are attacked.
+        protection: one or several: the vectors as they are in the one file are compared with each of them.
         attacks: ``all`` that apply, or entries of a suite.
         entities: columns of 0 and 1: whether the text mentions somebody.
         bins: for secrets that are numbers, the number of classes of equal size.
@@ -224,17 +227,52 @@ def suite_of(
         common = {_common_id(str(table), file) for file in releases.values() if Path(file).suffix.lower() != ".npy"}
         if len(common) == 1 and (name := common.pop()) not in (label, text, user, document, *secrets):
             id = name
-    known = {"encoder": encoder, "encoded": None if encoded is None else str(encoded), "protection": protection}
+    known = {"encoder": encoder, "encoded": None if encoded is None else str(encoded)}
     known = {name: value for name, value in known.items() if value is not None}
     roles = {"label": label, "text": text, "user": user, "document": document, "id": id}
     options: dict[str, Any] = {"entities": list(entities), "bins": dict(bins or {})}
     options["on_bad_rows"] = "drop" if drop_missing else None
-    victims = []
-    for name, file in releases.items():
-        precomputed = {"vectors": file, **_options(Path(file), column, _id_of_vectors(file, id)), **known}
-        victims.append({"precomputed": precomputed, **({"name": name} if name else {})})
+    of_release = {
+        name: {"vectors": file, **_options(Path(file), column, _id_of_vectors(file, id)), **known}
+        for name, file in releases.items()
+    }
+    victims = _victims(of_release, _protections(protection))
     suite = _suite(str(table), victims, secrets, **roles, **options, attacks=attacks, seed=seed)
     return suite | ({"seeds": list(seeds)} if seeds else {})
+
+
+def _protections(given: Part | Sequence[Part] | None) -> list[Part]:
+    """Return a list of protections."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str | Mapping) else [*given]
+
+
+def _victims(releases: Mapping[str, Mapping[str, Any]], protections: Sequence[Part]) -> list[dict[str, Any]]:
+    """Return the victims of a suite: the releases, or one as it is stored and then with each protection.
+
+    Args:
+        releases: options of ``precomputed`` for each release by its name; a single one may have an empty name.
+        protections: of the only release.
+    """
+    if protections:
+        ((name, options),) = releases.items()
+        protected = {_title(part): {**options, "protection": part} for part in protections}
+        if len(protected) < len(protections):
+            raise RequestError(
+                f"protection: {', '.join(map(_title, protections))}: one is named twice; allowed: each once"
+            )
+        releases = {name or AS_STORED: options, **protected}
+    return [{"precomputed": dict(given), **({"name": name} if name else {})} for name, given in releases.items()]
+
+
+def _title(part: Part) -> str:
+    """Return the name of a part with its options, as in ``gaussian(sigma=0.05)``."""
+    if isinstance(part, str):
+        return part
+    ((name, options),) = part.items()
+    listed = ", ".join(f"{key}={value}" for key, value in (options or {}).items())
+    return f"{name}({listed})" if listed else name
 
 
 def _suite(
@@ -339,10 +377,11 @@ def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -
     from leakboard.suite.registry import Registry
     from leakboard.suite.suites import load_suite
 
+    releases = tuple(victim["name"] for victim in suite["victims"] if "name" in victim)
     registry = Registry()
     content = as_entries(suite, registry, "suite")
     loaded = load_suite(content, registry)
-    options: dict[str, Any] = {"progress": progress, "keeps_guesses": True}
+    options: dict[str, Any] = {"progress": progress, "keeps_guesses": True, "releases": releases}
     options |= {"estimated": estimate(loaded)} if progress else {}
     if folder:
         write_file(folder / "suite.yaml", as_yaml(content))
@@ -350,13 +389,13 @@ def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -
     else:
         with TemporaryDirectory(prefix="leakboard-") as temporary:
             report = compute(loaded, loaded.cells(), registry, Path(temporary), **options)
-    knows_encoder = any({"encoder", ENCODED} & victim["precomputed"].keys() for victim in suite["victims"])
+    knows_encoder = any(
+        {"encoder", ENCODED, "protection"} & victim["precomputed"].keys() for victim in suite["victims"]
+    )
     dataset = loaded.cells()[0].source.corpus.plugin
     unguessed = not_attacked([*dataset.secrets, *dataset.entities], report.records)
-    notes = (*report.notes, *unguessed, *(not_tried(report.records) if knows_encoder else ()))
-    releases = tuple(victim["name"] for victim in suite["victims"] if "name" in victim)
-    day = date.today().isoformat()
-    return dataclasses.replace(report, name="own vectors", notes=notes, day=day, releases=releases)
+    notes = (*report.notes, *unguessed, *(not_tried(report.records, report.names) if knows_encoder else ()))
+    return dataclasses.replace(report, name="own vectors", notes=notes, day=date.today().isoformat())
 
 
 def _releases(vectors: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from leakboard.api import compared
+from leakboard.api import compared, utility
 from leakboard.api.arguments import FilePath, require
 from leakboard.board.leaderboard import join_warnings, leaderboard
 from leakboard.board.published_numbers import compare
@@ -23,12 +23,14 @@ from leakboard.board.tables import table_rows, write_tables
 from leakboard.column import Column
 from leakboard.errors import RequestError, nearest
 from leakboard.pipeline.records import Record
+from leakboard.site.rendering import without_claims
 from leakboard.store import write_file
 from leakboard.suite.names import KINDS, Names
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from leakboard.metrics.kept_neighbours import Kept
     from leakboard.metrics.row_guesses import RowGuesses
     from leakboard.site.own_report import Notes as OwnNotes
 
@@ -60,6 +62,8 @@ class Report:
     """Folder of a published leaderboard, with the pages written about it."""
     releases: Sequence[str] = ()
     """Names of releases of the same rows that are compared; each is a victim."""
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    """By release, the share of the neighbours in the first release that it keeps."""
     day: str = ""
     """Day on which own vectors were evaluated, as in 2026-11-27; empty for suites and published leaderboards."""
     guesses: Mapping[str, RowGuesses] = field(default_factory=dict)
@@ -99,6 +103,15 @@ class Report:
         ``no difference shown``.
         """
         return pd.DataFrame([comparison.row for comparison in self._comparisons], columns=[*compared.COLUMNS])
+
+    @property
+    def utility(self) -> pd.DataFrame:
+        """One row per release: the neighbours that it keeps of the first release, and the accuracy of the task.
+
+        Shares in [0, 1], with 95 % intervals over test texts (`leakboard.metrics.kept_neighbours`); empty without
+        releases.
+        """
+        return pd.DataFrame(self._utility, columns=[*utility.COLUMNS])
 
     @property
     def sentences(self) -> list[str]:
@@ -233,8 +246,9 @@ class Report:
             self._joins(),
             [comparison.sentence for comparison in differences],
             warnings,
-            [comparison.row for comparison in differences],
+            self.comparison_tables(),
             self.plot("release", "attack_advantage"),
+            self.releases,
         )
 
     def __repr__(self) -> str:
@@ -249,7 +263,27 @@ class Report:
         """Return the columns and rows that a notebook or a terminal shows."""
         rows = self._tables["leaderboard.csv"]
         constant = [name for name in ("dataset", "victim") if len({row[name] for row in rows}) == 1]
-        return [column for column in columns("report", self._threats) if column.name not in constant], rows
+        return [column for column in columns("report", self._threats) if column.name not in constant], without_claims(
+            rows
+        )
+
+    def comparison_tables(self) -> list[tuple[str, list[Column], list[Row]]]:
+        """Return title, columns and rows of the tables that compare releases; empty without a comparison."""
+        if not self._comparisons:
+            return []
+        differences = [comparison.row for comparison in self._comparisons]
+        return [
+            (
+                f"What the strongest attack gains, compared with {self.releases[0]!r}",
+                columns("report: differences"),
+                differences,
+            ),
+            ("What it costs", columns("report: utility"), self._utility),
+        ]
+
+    @property
+    def _utility(self) -> list[Row]:
+        return utility.utility_rows(self._tables["leaderboard.csv"], self.releases, self.kept)
 
     def _over_secrets(self) -> pd.DataFrame:
         """Return the rows over all secrets."""
@@ -268,7 +302,10 @@ class Report:
 
     @cached_property
     def _tables(self) -> dict[str, list[Row]]:
-        return {file: list(rows) for file, rows in table_rows(self.records, self._costs, (), self.names).items()}
+        tables = {file: list(rows) for file, rows in table_rows(self.records, self._costs, (), self.names).items()}
+        order = {release: place for place, release in enumerate(self.releases)}
+        tables["leaderboard.csv"].sort(key=lambda row: order.get(row["victim"], 0))
+        return tables
 
     @cached_property
     def _comparisons(self) -> list[compared.Comparison]:

@@ -81,13 +81,15 @@ def compute(
     progress: bool = True,
     keeps_guesses: bool = False,
     estimated: Estimate | None = None,
+    releases: Sequence[str] = (),
 ) -> Report:
     """Compute cells of a suite that was read, write the run's files, and return the report.
 
     With ``keeps_guesses`` the run and the report also have the guesses of each test row. The estimate of the time is
-    shown before the first task.
+    shown before the first task. Victims that are ``releases`` of the same rows are compared with the first.
     """
     from leakboard.api.report import Report
+    from leakboard.api.utility import kept_neighbours
     from leakboard.board.published_numbers import read_reference
     from leakboard.board.run_files import write_files
     from leakboard.board.schema import require_new_names
@@ -116,6 +118,8 @@ def compute(
         names=suite.names,
         notes=tuple(display.notes),
         guesses=guesses,
+        releases=releases,
+        kept=kept_neighbours(opened, releases),
     )
 
 

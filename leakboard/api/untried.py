@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from leakboard.suite.names import Names
+
 if TYPE_CHECKING:
     from leakboard.pipeline.records import Record
 
@@ -25,12 +27,22 @@ def not_attacked(secrets: Iterable[str], records: Iterable[Record]) -> list[str]
     return [f"{secret} was not attacked: no attack that guesses it has a result{way_out}" for secret in missed]
 
 
-def not_tried(records: Iterable[Record]) -> list[str]:
+def not_tried(records: Iterable[Record], names: Names) -> list[str]:
     """Return a line for each attack on stores that does not apply, with the reason.
 
-    If no attack applies, there is none: the report has the reasons of all.
+    The line has the name of the release if the attack applies to another one. If no attack applies, there is none: the
+    report has the reasons of all.
+
+    Args:
+        records: of all releases.
+        names: of the releases.
     """
     records = list(records)
     skipped = [r for r in records if r.status == "skipped"] if any(r.status == "ok" for r in records) else []
-    lines = {record.attack.partition("(")[0]: record.reason for record in reversed(skipped)}
-    return [f"{name} was not tried: {lines[name]}" for name in ATTACKS if name in lines]
+    lines = []
+    for attack in ATTACKS:
+        tried = any(record.status == "ok" and record.attack.partition("(")[0] == attack for record in records)
+        for record in (record for record in skipped if record.attack.partition("(")[0] == attack):
+            release = f" on {names.name('victim', record.victim)!r}" if tried else ""
+            lines.append(f"{attack} was not tried{release}: {record.reason}")
+    return list(dict.fromkeys(lines))

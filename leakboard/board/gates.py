@@ -6,7 +6,7 @@ A limit on ``attack_score`` does not apply to audits: their score is an epsilon,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,7 +68,13 @@ def _is_share(name: str) -> bool:
     return (known[name].metric or name) in shares
 
 
-def failures(records: Sequence[Record], rows: Sequence[Row], names: Names, limits: Sequence[Limit]) -> list[str]:
+def failures(
+    records: Sequence[Record],
+    rows: Sequence[Row],
+    names: Names,
+    limits: Sequence[Limit],
+    unlimited: Collection[str] = (),
+) -> list[str]:
     """Return why a run fails its limits: first own vectors that seem not to belong to their rows, then broken limits.
 
     Without limits nothing fails.
@@ -78,6 +84,7 @@ def failures(records: Sequence[Record], rows: Sequence[Row], names: Names, limit
         rows: of its leaderboard.
         names: of its datasets and victims.
         limits: to check.
+        unlimited: names of victims that no limit is for.
     """
     if not limits:
         return []
@@ -85,7 +92,8 @@ def failures(records: Sequence[Record], rows: Sequence[Row], names: Names, limit
         f"{names.name('dataset', dataset)} / {names.name('victim', victim)}: {warning}"
         for (dataset, victim), warning in join_warnings(records, rows).items()
     ]
-    return [*unmatched, *broken_limits([names.row(row) for row in rows], limits)]
+    named = [names.row(row) for row in rows]
+    return [*unmatched, *broken_limits([row for row in named if row["victim"] not in unlimited], limits)]
 
 
 def broken_limits(rows: Sequence[Row], limits: Sequence[Limit]) -> list[str]:

@@ -77,6 +77,14 @@ TABLES: Mapping[str, Table] = {
         ("dataset", "victim", "attack", "secret"),
         ("task_accuracy", "epsilon_claimed", "epsilon_proved", "epsilon_audited", "verdict", "status"),
     ),
+    "report: differences": Table(
+        "What releases of the same vectors give away, compared with the first release.",
+        ("secret", "release", "first_advantage", "attack_advantage", "difference", "gives_away"),
+    ),
+    "report: utility": Table(
+        "What releases of the same vectors are good for.",
+        ("release", "neighbours_kept", "task_accuracy", "task_majority"),
+    ),
     "page: victims": Table(
         "The victims of a board, each with its strongest attack.",
         ("rank", "victim"),

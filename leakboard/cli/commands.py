@@ -135,12 +135,10 @@ def run(
     from leakboard.pipeline import runner
     from leakboard.pipeline.records import in_natural_order
 
-    shown = [
-        "report",
-        suite,
-        *(["--out", out] if out else []),
-        *(word for file in plugin or () for word in ("--plugin", file)),
-    ]
+    shown: list[str | Path] = ["report", suite]
+    shown += ["--out", out] if out else []
+    for file in plugin or ():
+        shown += ["--plugin", file]
     out, opened = out_folder(out, suite), None
     chosen = chosen_engine(console, engine, jobs, address, out)
     try:

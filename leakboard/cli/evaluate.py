@@ -52,8 +52,11 @@ def evaluate(
         typer.Option(help="Or a file of what the thief's encoder gives for the same rows."),
     ] = None,
     protection: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="Protection to try on the vectors, as in rotation or 'gaussian: {sigma: 0.05}'."),
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            help="Protection to compare with the vectors as stored, as in rotation or 'gaussian: {sigma: 0.05}'; "
+            "repeatable."
+        ),
     ] = None,
     attacks: Annotated[str, typer.Option(help="Names with commas, or all that apply but search.")] = "all",
     drop_missing: Annotated[
@@ -74,7 +77,7 @@ def evaluate(
 
     Exit status 3, with --at-most or --at-least: a row breaks a limit, or vectors seem not to belong to their rows.
     """
-    from leakboard.api.own_vectors import as_yaml, require_part, run_kept, suite_of
+    from leakboard.api.own_vectors import AS_STORED, as_yaml, require_part, run_kept, suite_of
     from leakboard.api.risk import require_private, require_risk_file
     from leakboard.board.gates import failures, read_limits
     from leakboard.board.leaderboard import leaderboard
@@ -95,9 +98,13 @@ def evaluate(
         raise RequestError(f"--secrets: missing; allowed without it: {allowed}")
     if (encoder or encoded) and not text:
         raise RequestError("--text: missing; --encoder and --encoded need the column of the texts")
-    known: dict[str, Any] = {"encoder": _part("--encoder", encoder), "protection": _part("--protection", protection)}
-    for option, part in known.items():
-        require_part(f"--{option}", option, part)
+    known: dict[str, Any] = {"encoder": _part("--encoder", encoder)}
+    require_part("--encoder", "encoder", known["encoder"])
+    protections = [_part("--protection", text) for text in protection or ()]
+    for part in protections:
+        require_part("--protection", "protection", part)
+    if protections and len(matrices) > 1:
+        raise RequestError(f"--vectors: {len(matrices)} files are given with --protection; allowed: one file")
     if encoded:
         known["encoded"] = _located("--encoded", encoded, [source(encoded)])
     roles = {"label": label, "text": text, "user": user, "document": document, "id": id, "column": column}
@@ -110,6 +117,7 @@ def evaluate(
         bins=_bins(bins or ()),
         **roles,
         **known,
+        protection=protections,
         attacks=chosen,
         drop_missing=drop_missing,
         seed=seed,
@@ -121,13 +129,16 @@ def evaluate(
         raise end_interrupted(out / "suite", ["report", out]) from None
     console = screen()
     console.print(report.summary, markup=False, highlight=False, soft_wrap=True)
+    for title, shown, rows_compared in report.comparison_tables():
+        print_table(console, rich_table(shown, rows_compared, title))
     shown, results = report.short_table()
     print_table(console, rich_table(shown, _with_means_named(results)))
     console.print(f"\nthe suite, kept in {out / 'suite.yaml'}:\n", markup=False, highlight=False, soft_wrap=True)
     console.print(as_yaml(suite), markup=False, highlight=False, soft_wrap=True)
     if html:
         console.print(str(report.save(html)), markup=False, highlight=False, soft_wrap=True)
-    broken = failures(report.records, leaderboard(report.records), report.names, limits)
+    reference = (AS_STORED,) if protections else ()  # what is tried is the protections
+    broken = failures(report.records, leaderboard(report.records), report.names, limits, reference)
     statuses = {record.status for record in report.records}
     print_broken(console, broken, limits, "failed" not in statuses and "ok" in statuses)
     if risk and "ok" in statuses:

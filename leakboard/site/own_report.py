@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 from leakboard.board.schema import Row
 from leakboard.board.strongest import headlines
 from leakboard.board.summary import rows_of_secrets
+from leakboard.column import Column
 from leakboard.site import charts
 from leakboard.site.board_pages import ALONE, victims
 from leakboard.site.content import Board
 from leakboard.site.pages import table_data
-from leakboard.site.rendering import decimals
+from leakboard.site.rendering import decimals, without_claims
 from leakboard.site.views import views
 from leakboard.suite.labels import parse
-from leakboard.threats.sentence_parts import beats_constant, why_chance
+from leakboard.threats.secrets import SecretsThreat
+from leakboard.threats.sentence_parts import beats_constant, has_too_few, why_chance
 from leakboard.threats.threat import threat_named
 
 if TYPE_CHECKING:
@@ -52,10 +54,12 @@ class Notes:
     compared: Sequence[str] = ()
     """How releases differ."""
     warnings: Sequence[str] = ()
-    differences: Sequence[Row] = ()
-    """Rows with ``secret``, ``release``, ``compared_with``, the gains and their difference with its interval."""
+    tables: Sequence[tuple[str, Sequence[Column], Sequence[Row]]] = ()
+    """Title, columns and rows of the tables that compare releases."""
     figure: Figure | None = None
     """The gain of each secret from each release."""
+    releases: Sequence[str] = ()
+    """Names of the releases in the order in which the page shows them."""
 
 
 def own_report(board: Board, day: str, notes: Notes) -> dict[str, Any]:
@@ -66,6 +70,8 @@ def own_report(board: Board, day: str, notes: Notes) -> dict[str, Any]:
         day: of the evaluation, as in 2026-11-27.
         notes: sentences besides the findings.
     """
+    attacked = dict.fromkeys(row["victim"] for row in board.rows)
+    names = [name for name in dict.fromkeys([*notes.releases, *attacked]) if name in attacked]
     scatters = [figure for view in views(board) if view.is_scored and (figure := charts.scatter(view))]
     return {
         "title": QUESTION,
@@ -73,13 +79,21 @@ def own_report(board: Board, day: str, notes: Notes) -> dict[str, Any]:
         "own": True,
         "facts": _facts(board, day),
         "notes": notes,
-        "differences": [_rounded(row) for row in notes.differences],
-        "releases": {name: _findings(board, name) for name in dict.fromkeys(row["victim"] for row in board.rows)},
-        "victims": victims(board, ALONE),
+        "findings": {name: _findings(board, name) for name in names},
+        "first_page": names[:1] if notes.tables else names,
+        "victims": sorted(_detailed(board), key=lambda victim: names.index(victim["name"])),
         "scatters": scatters,
         "drawn": charts.plain(notes.figure) if notes.figure else None,
         "data": table_data([*board.rows, *board.secrets]),
     }
+
+
+def _detailed(board: Board) -> list[dict[str, Any]]:
+    """Return what the details show of each release, without scores that the sentences do not claim."""
+    made = victims(board, ALONE)
+    for part in (part for victim in made for part in victim["parts"]):
+        part["attacks"] = without_claims(part["attacks"])
+    return made
 
 
 def _findings(board: Board, release: str) -> list[Finding]:
@@ -89,7 +103,8 @@ def _findings(board: Board, release: str) -> list[Finding]:
 
 def _finding(row: Row) -> Finding:
     kind = NOT_FOUND if not beats_constant(row) else CHANCE if why_chance(row) else GIVEN_AWAY
-    return Finding(kind, threat_named(row["threat"]).sentence(row))
+    shown = row if has_too_few(row) else {**row, "test_size": None}  # the details have the counts of each attack
+    return Finding(kind, threat_named(row["threat"]).sentence(shown))
 
 
 def _of_stores(board: Board) -> list[tuple[str, str]]:
@@ -101,27 +116,23 @@ def _of_stores(board: Board) -> list[tuple[str, str]]:
     ]
 
 
-def _rounded(row: Row) -> Row:
-    """Return a row with numbers of two digits, without a minus before 0.00."""
-    return {name: round(value, 2) + 0.0 if isinstance(value, float) else value for name, value in row.items()}
-
-
 def _facts(board: Board, day: str) -> list[tuple[str, str]]:
     """Return what was tried, on how many texts, and when; unknown things are left out by the template."""
     first = board.rows[0] if board.rows else {}
     known = [row["known_pairs"] for row in board.rows if row.get("known_pairs")]
-    secrets = dict.fromkeys(secret for row in board.rows for secret in row["secrets"].split("; "))
+    guessing = [row for row in board.rows if issubclass(threat_named(row["threat"]), SecretsThreat)]
+    secrets = dict.fromkeys(secret for row in guessing for secret in row["secrets"].split("; "))
+    sizes = [row["test_size"] for row in guessing or board.rows]
     constant = decimals(first.get("task_majority"), 2)
-    accuracies = {row["victim"]: decimals(row.get("task_accuracy"), 2) for row in board.rows}
-    several = len(accuracies) > 1
-    accuracy = ", ".join(f"{name}: {shown}" if several else shown for name, shown in accuracies.items() if shown)
+    accuracy = decimals(first.get("task_accuracy"), 2)
+    several = len({row["victim"] for row in board.rows}) > 1  # then a table has their accuracies
     on = date.fromisoformat(day)
     return [
         ("day", f"{on.day} {on:%B %Y}"),
-        ("texts attacked", f"{max(sizes):,}" if (sizes := [row["test_size"] for row in board.rows]) else ""),
+        ("texts attacked", f"{max(sizes):,}" if sizes else ""),
         ("texts that attackers knew", f"{max(known):,.0f}, with vectors and secrets" if known else ""),
         ("secrets", ", ".join(secrets)),
         *_of_stores(board),
         ("attacks", ", ".join(dict.fromkeys(row["attack"].replace("_", " ") for row in board.rows))),
-        ("task accuracy", f"{accuracy} (constant guess: {constant})" if accuracy else ""),
+        ("task accuracy", f"{accuracy} (constant guess: {constant})" if accuracy and not several else ""),
     ]

@@ -16,7 +16,7 @@ from leakboard.board.schema import column_names, columns, threats_of
 from leakboard.board.table_layouts import Table
 from leakboard.board.tables import guarded
 from leakboard.column import Column
-from leakboard.site.rendering import cell, decimals, filled
+from leakboard.site.rendering import cell, filled
 
 
 @functools.cache
@@ -29,7 +29,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"markdown": markdown, "sentence": sentence, "breakable": breakable, "decimals": decimals}
+    made.filters |= {"markdown": markdown, "sentence": sentence, "breakable": breakable, "unbroken": unbroken}
     made.globals |= {"cell": cell, "columns": columns, "filled": filled, "grouped": grouped, "in_sight": in_sight}
     return made
 
@@ -58,6 +58,11 @@ def markdown(text: str) -> Markup:
 def sentence(text: str) -> str:
     """Return a text with a full stop, unless it ends with a mark."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def unbroken(text: str) -> str:
+    """Return a text whose lines do not break before a percent sign."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def breakable(text: str) -> Markup:

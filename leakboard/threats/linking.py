@@ -41,6 +41,8 @@ from leakboard.threats.threat import (
 
 __all__ = ["Linker", "LinkingAttack", "LinkingThreat", "LinkingView", "Links"]
 
+TOO_FEW_LINKS = "too few vectors to tell how many at 1 % false links"
+"""Said if the interval of the share at 1 % false links contains 0, though first candidates are right."""
 TABLES = ("leaderboard.csv", "best_known.csv", "report", "page: attacks")
 
 
@@ -72,6 +74,7 @@ class LinkingThreat(Threat["LinkingAttack"]):
     headline_title: ClassVar = "linked at 1 % false links"
     found: ClassVar = "links {score} of the vectors to their texts at 1 % false links"
     nothing_found: ClassVar = "the strongest attack links no more vectors to their texts than chance would"
+    guessed: ClassVar = "which text a vector is of"
     things: ClassVar = "vectors"
     needs: ClassVar = "documents"
     doubts_perfect_scores: ClassVar = False
@@ -102,6 +105,13 @@ class LinkingThreat(Threat["LinkingAttack"]):
     )
 
     @classmethod
+    def no_claim(cls, row: Mapping[str, Any]) -> str:
+        """Return why the row does not tell how many vectors are linked at 1 % false links; empty if it does."""
+        low = row.get("attack_advantage_low")
+        is_vague = beats_constant(row) and not why_chance(row) and is_number(low) and low <= 0
+        return TOO_FEW_LINKS if is_vague and is_number(row.get("linked_first")) else super().no_claim(row)
+
+    @classmethod
     def sentence(cls, row: Mapping[str, Any]) -> str:
         """Return the share of the stored vectors that were linked."""
         candidates = row.get("candidate_texts")
@@ -109,9 +119,9 @@ class LinkingThreat(Threat["LinkingAttack"]):
             return super().sentence(row)
         ends = [row.get(f"attack_advantage_{end}") for end in ("low", "high")]  # chance is below 1 %
         tried = [f"{row['test_size']:,.0f} {cls.things} tried"] if is_number(row.get("test_size")) else []
-        if not why_chance(row) and is_number(ends[0]) and ends[0] <= 0 and is_number(first := row.get("linked_first")):
-            reasons = "; ".join([f"too few {cls.things} to tell how many at 1 % false links", *tried])
-            found = f"{_percent(first)} of the stored vectors have their text as first"
+        if not why_chance(row) and (too_few := cls.no_claim(row)):
+            reasons = "; ".join([too_few, *tried])
+            found = f"{_percent(row['linked_first'])} of the stored vectors have their text as first"
             return f"{found} of {candidates:,.0f} candidates ({reasons})"
         parts = [f"{_percent(ends[0])} to {_percent(ends[1])}" if all(map(is_number, ends)) else "no interval"]
         parts += tried

@@ -82,6 +82,7 @@ class PresenceThreat(Threat["PresenceAttack"]):
     headline: ClassVar = "auc"
     headline_title: ClassVar = "area under the curve"
     found: ClassVar = "asked which of two texts is stored, it is right in {score}, by chance in {constant}"
+    guessed: ClassVar = "whether a text is stored"
     things: ClassVar = "candidates"
     needs: ClassVar = "documents"
     doubts_perfect_scores: ClassVar = False

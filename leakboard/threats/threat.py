@@ -133,6 +133,8 @@ class Threat(ABC, Generic[A]):
     """The sentence if no attack beats the best constant guess; it is no proof of privacy."""
     sees: ClassVar[str] = ""
     """What the attacker is given, in words, for the pages of attacks."""
+    guessed: ClassVar[str] = ""
+    """What the attacks guess, in words; empty: the secrets of the dataset, by their names."""
     things: ClassVar[str] = "texts"
     """The test's texts, words or candidates, in words."""
     bounds_epsilon: ClassVar[bool] = False
@@ -164,12 +166,21 @@ class Threat(ABC, Generic[A]):
             _THREATS[cls.name] = cls
 
     @classmethod
+    def no_claim(cls, row: Mapping[str, Any]) -> str:
+        """Return why the test is too small to claim the score of a row, in the words of its sentence; else empty."""
+        return TOO_FEW if has_too_few(row) else ""
+
+    @classmethod
     def sentence(cls, row: Mapping[str, Any]) -> str:
         """Return the sentence about a leaderboard's row of the strongest attack: `found` or `nothing_found`.
 
         An attack may gain by its ranks, though its guesses score no more than the best constant guess.
         """
-        what, score, constant_privacy = secrets_of(row), percent(row["attack_score"]), row.get("privacy_best_constant")
+        what, score, constant_privacy = (
+            cls.guessed or secrets_of(row),
+            percent(row["attack_score"]),
+            row.get("privacy_best_constant"),
+        )
         if not is_number(constant_privacy):
             return f"{what}: the {row['attack_metric']} of the strongest attack is {score}"
         words = {"what": what, "score": score, "constant": percent(1 - constant_privacy)}

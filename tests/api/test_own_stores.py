@@ -14,6 +14,7 @@ from leakboard.cli import commands
 from leakboard.cli.evaluate import _located
 from leakboard.data.readers.tabular import expand
 from leakboard.errors import RequestError
+from leakboard.suite.names import Names
 
 N, WIDTH = 300, 16
 TABLE = np.random.default_rng(1).normal(size=(100, WIDTH)) * np.linspace(2, 0.5, WIDTH)
@@ -51,6 +52,26 @@ class TestPlantedTruth:
         pages = [one.save(tmp_path / f"{i}.html").read_text("utf-8") for i, one in enumerate((report, made))]
         assert [re.findall(r"<dt>protection</dt>\s*<dd>(.*?)</dd>", page) for page in pages] == [[], ["int8"]]
 
+    def test_vectors_as_stored_are_compared_with_each_protection_in_order(self, tmp_path):
+        noise = {"gaussian": {"sigma": 1.0}}
+        made = evaluate(encode(TEXTS), encoder=encode, protection=["rotation", noise])
+        names = ["as stored", "rotation", "gaussian(sigma=1.0)"]
+        assert list(made.releases) == made.utility["release"].tolist() == names
+        linked = made.table.set_index("victim")["linked_first"]
+        assert linked.index.tolist() == names
+        page = made.save(tmp_path / "page.html").read_text("utf-8")
+        details = page[page.index('aria-label="Details"') :]
+        assert sorted(names, key=lambda name: details.index(f"<bdi>{name}</bdi>")) == names
+        assert linked["as stored"] > 0.9
+        assert linked[names[2]] < 0.2
+        found = made.differences.set_index("release")
+        assert found["secret"].unique().tolist() == ["which text a vector is of"]
+        assert found.loc[names[2], "first_advantage"] > found.loc[names[2], "attack_advantage"]
+        kept = made.utility.set_index("release")["neighbours_kept"]
+        assert np.isnan(kept["as stored"])
+        assert kept["rotation"] == pytest.approx(1, abs=0.01)
+        assert kept[names[2]] < 0.5
+
     def test_random_vectors_are_not_linked(self):
         made = evaluate(np.random.default_rng(5).normal(size=(N, WIDTH)), encoder=encode)
         assert made.table.iloc[0][LINKED] < 0.2
@@ -59,11 +80,6 @@ class TestPlantedTruth:
         made = evaluate(encode(TEXTS), ["linking", "presence"], secrets={"gender": GENDER})
         assert not len(made.table)
         assert "the victim has no public encoder that the attacker could know" in made.sentences[0]
-
-    @pytest.mark.slow
-    def test_a_protection_is_tried_before_the_attack(self):
-        made = evaluate(encode(TEXTS), encoder=encode, protection={"gaussian": {"sigma": 1.0}})
-        assert made.table.iloc[0]["linked_first"] < 0.2
 
     @pytest.mark.slow
     def test_several_releases_meet_the_same_thief(self, tmp_path):
@@ -90,8 +106,14 @@ class TestOtherDimensions:
     def test_the_reason_is_told_next_to_other_results(self):
         skipped = SimpleNamespace(status="skipped", attack="linking(pairs=3)", reason="why")
         done = SimpleNamespace(status="ok", attack="attribute_inference", reason="")
-        assert not_tried([skipped, done]) == ["linking was not tried: why"]
-        assert not_tried([skipped]) == not_tried([done]) == []
+        assert not_tried([skipped, done], Names()) == ["linking was not tried: why"]
+        assert not_tried([skipped], Names()) == not_tried([done], Names()) == []
+
+    def test_the_release_is_named_if_the_attack_applies_to_another(self):
+        skipped = SimpleNamespace(status="skipped", attack="linking", reason="why", victim="precomputed")
+        done = SimpleNamespace(status="ok", attack="linking", reason="")
+        names = Names({("victim", "precomputed"): "as stored"})
+        assert not_tried([skipped, done], names) == ["linking was not tried on 'as stored': why"]
 
     def test_with_pairs_it_is_linked(self):
         mixed = encode(TEXTS) @ np.random.default_rng(2).normal(size=(WIDTH, 32))
@@ -110,6 +132,11 @@ class TestOtherDimensions:
         ({"encoder": lambda texts: np.eye(3)}, r"encoder\(texts\): 3 rows, but there are 300 texts"),
         ({"encoder": lambda texts: np.full((N, 2), np.nan)}, r"encoder\(texts\): row 0: nan in column 0; 300 rows"),
         ({"encoder": lambda texts: texts}, r"encoder\(texts\): .* of shape \(300,\) is not allowed: numbers of shape"),
+        ({"protection": ["int8", "int8"]}, "protection: int8, int8: one is named twice; allowed: each once"),
+        (
+            {"protection": "int8", "vectors": {"a": encode(TEXTS), "b": encode(TEXTS)}},
+            "vectors: 2 releases are given with protection; allowed: one release",
+        ),
         ({"protection": 3}, "protection: 3 is not allowed"),
         ({"protection": "rotatio"}, r"^protection: 'rotatio' is not allowed.*did you mean 'rotation'"),
         (

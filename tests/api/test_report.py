@@ -238,7 +238,9 @@ class TestOwnVectors:
 
     def test_each_secret_is_a_sentence_with_its_interval_and_a_label(self, tmp_path):
         page = self.saved(tmp_path, record())
-        assert "given away gender: an attacker gains 0.35 of what there is to gain (0.22 to 0.49; 200 texts)" in page
+        sentence = "given away gender: an attacker gains 0.35 of what there is to gain (0.22 to 0.49); right in 76 %"
+        assert sentence in page
+        assert "200 texts" not in page
         assert "not found age: the strongest attack gains nothing" in page
         few = self.saved(tmp_path, record(test_size=29))
         assert "may be chance gender: an attacker gains 0.35" in few
@@ -255,8 +257,27 @@ class TestOwnVectors:
         assert page.index("do the rows match?") < page.index("gender:")
         two = [record(), dataclasses.replace(record(gender=0.6), victim="other")]
         compared = self.saved(tmp_path, *two, releases=("lsa", "other"))
-        assert "Compared gender:" in compared
-        assert "task accuracy lsa: 0.90, other: 0.90 (constant guess:" in compared
+        details = compared.index("Details")
+        assert compared.index("What the strongest") < details < compared.index("gives away less than &#39;lsa&#39;")
+        assert compared.index("What it costs") < compared.index("lsa 0.900") < compared.index("other 0.900") < details
+
+    def test_presence_is_no_secret(self, tmp_path):
+        scores = [Metric("privacy_best_constant", 0.5), Metric("attack_advantage", 0.8, low=0.6, high=1.0)]
+        of_store = {"secrets": ("presence",), "threat": "presence", "attack_metric": "auc", "test_size": 400}
+        presence = dataclasses.replace(record("presence"), metrics=[Metric("attack_score", 0.9), *scores], **of_store)
+        page = self.saved(tmp_path, record(), presence)
+        assert "secrets gender, age attacks" in page
+        assert "presence:" not in page
+        assert "whether a text is stored:" in page
+        assert "texts attacked 200" in page
+
+    def test_no_line_breaks_before_a_percent_sign(self, tmp_path):
+        self.saved(tmp_path, record(test_size=150), notes=("5 % are lost",))
+        page = (tmp_path / "report.html").read_text("utf-8")
+        shown = page[page.index("<main") : page.index('aria-label="Details"')]
+        assert "76\N{NO-BREAK SPACE}%" in shown
+        assert "5\N{NO-BREAK SPACE}% are lost" in shown
+        assert " %" not in shown
 
     def test_a_suite_has_the_page_of_a_board(self, tmp_path):
         assert "What it does not show" not in self.saved(tmp_path, record(), day="")
