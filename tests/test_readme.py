@@ -65,3 +65,18 @@ def test_its_table_of_dpnr_is_the_published_one():
             "" if pd.isna(audited) else f"at least {rounded_down(audited)}",
             "" if pd.isna(audited) else papers["verdict"],
         ]
+
+
+def test_the_readme_installs_before_it_calls_anything():
+    """The first block makes the environment, and torch has the pinned version."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    first = readme.split("```sh\n")[1].partition("```")[0]
+    commands = [line.partition("   #")[0] for line in first.splitlines()]
+    pinned = next(line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch=="))
+    assert commands == [
+        "python3 -m venv .venv",
+        ". .venv/bin/activate",
+        f"pip install {pinned} --index-url https://download.pytorch.org/whl/cpu",
+        "pip install -c constraints.txt -e '.[pretrained]'",
+    ]
+    assert readme.index("python3 -m venv") < readme.index("make demo") < readme.index("import leakboard")
