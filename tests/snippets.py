@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 STATUS = re.compile(r"exit status (\d)")
-NOT_RUN = ("make ", "pip install ")
+NOT_RUN = ("make ", "pip install ", "python3 -m venv .venv", ". .venv/bin/activate")
 """Commands that are checked, not run."""
 
 
@@ -113,8 +113,10 @@ def _agree(shown: str, printed: str, allowed: float) -> bool:
 
 
 def check_command(command: str) -> None:
-    """Check that the targets of make and the extras of the package exist."""
+    """Check that targets of make and extras of the package exist, and that versions are pinned ones."""
     program, *words = shlex.split(command)
+    pinned = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    assert {word for word in words if "==" in word} <= set(pinned), command
     if program == "make":
         assert set(words) <= set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)), command
     else:

@@ -92,7 +92,7 @@ def test_the_pages_show_every_kind_of_command():
     assert {name.rstrip("_") for name in expected} <= run | named
 
 
-@pytest.mark.parametrize("wrong", ["make cake", "pip install '.[cake]'"])
+@pytest.mark.parametrize("wrong", ["make cake", "pip install '.[cake]'", "pip install torch==1.0"])
 def test_commands_that_are_not_run_are_checked(wrong):
     check_command("make demo")
     check_command("pip install -e '.[docs,test]'")
@@ -138,6 +138,13 @@ def seconds_of(costs):
 
 
 class TestReadme:
+    @pytest.mark.parametrize("page", [README, (DOCS / "index.md").read_text("utf-8")], ids=["README", "index"])
+    def test_its_first_commands_install_in_an_order_that_works(self, page):
+        """Torch without CUDA comes before the package, which would bring torch with CUDA."""
+        lines = [line for line, _ in command_lines(blocks(page, "sh")[0][1])]
+        starts = ["python3 -m venv .venv", ". .venv/bin/activate", "pip install torch==", "pip install -c"]
+        assert all(line.startswith(start) for line, start in zip(lines[:4], starts, strict=True))
+
     def test_its_links_lead_to_files(self):
         links = [link for link in re.findall(r"\]\(([^)#]+)", README) if not link.startswith("http")]
         assert len(links) > 15
