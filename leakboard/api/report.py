@@ -15,6 +15,7 @@ import pandas as pd
 
 from leakboard.api import compared, utility
 from leakboard.api.arguments import FilePath, require
+from leakboard.board.doubts import with_doubts
 from leakboard.board.leaderboard import join_warnings, leaderboard
 from leakboard.board.published_numbers import compare
 from leakboard.board.schema import Row, column_names, columns
@@ -23,7 +24,6 @@ from leakboard.board.tables import table_rows, write_tables
 from leakboard.column import Column
 from leakboard.errors import RequestError, nearest
 from leakboard.pipeline.records import Record
-from leakboard.site.rendering import without_claims
 from leakboard.store import write_file
 from leakboard.suite.names import KINDS, Names
 
@@ -263,9 +263,8 @@ class Report:
         """Return the columns and rows that a notebook or a terminal shows."""
         rows = self._tables["leaderboard.csv"]
         constant = [name for name in ("dataset", "victim") if len({row[name] for row in rows}) == 1]
-        return [column for column in columns("report", self._threats) if column.name not in constant], without_claims(
-            rows
-        )
+        shown = [column for column in columns("report", self._threats) if column.name not in constant]
+        return shown, with_doubts(rows)
 
     def comparison_tables(self) -> list[tuple[str, list[Column], list[Row]]]:
         """Return title, columns and rows of the tables that compare releases; empty without a comparison."""

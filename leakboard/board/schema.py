@@ -417,7 +417,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "status",
         "`ok`, or a warning about the row.",
-        ("leaderboard.csv", "best_known.csv", "report", *_ATTACK_PAGES, "page: reported"),
+        ("leaderboard.csv", "best_known.csv", "report", *_ATTACK_PAGES, "page: secrets", "page: reported"),
         title="remarks",
     ),
     Column(

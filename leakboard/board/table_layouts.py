@@ -122,7 +122,7 @@ TABLES: Mapping[str, Table] = {
         ("status",),
         in_sight=("victim", "empirical_privacy", "attack_score", "attack_metric", "secrets", "dataset", "board"),
     ),
-    "page: secrets": Table("Every secret of a victim, by each attack.", ("secret", "attack")),
+    "page: secrets": Table("Every secret of a victim, by each attack.", ("secret", "attack"), ("status",)),
     "page: measures": Table("Other measures of a victim.", last=("attack",)),
     "page: groups": Table("The groups of a victim's secrets."),
     "page: costs": Table("Time and memory of the stages of a victim.", ("stage",)),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from leakboard.board.schema import Row
+from leakboard.board.doubts import with_doubts
+from leakboard.board.schema import Row, metric_title
 from leakboard.board.strongest import headlines
 from leakboard.board.summary import rows_of_secrets
 from leakboard.column import Column
@@ -15,11 +16,11 @@ from leakboard.site import charts
 from leakboard.site.board_pages import ALONE, victims
 from leakboard.site.content import Board
 from leakboard.site.pages import table_data
-from leakboard.site.rendering import decimals, without_claims
+from leakboard.site.rendering import decimals
 from leakboard.site.views import views
 from leakboard.suite.labels import parse
 from leakboard.threats.secrets import SecretsThreat
-from leakboard.threats.sentence_parts import beats_constant, has_too_few, why_chance
+from leakboard.threats.sentence_parts import beats_constant, has_too_few, secrets_of, why_chance
 from leakboard.threats.threat import threat_named
 
 if TYPE_CHECKING:
@@ -89,10 +90,20 @@ def own_report(board: Board, day: str, notes: Notes) -> dict[str, Any]:
 
 
 def _detailed(board: Board) -> list[dict[str, Any]]:
-    """Return what the details show of each release, without scores that the sentences do not claim."""
-    made = victims(board, ALONE)
-    for part in (part for victim in made for part in victim["parts"]):
-        part["attacks"] = without_claims(part["attacks"])
+    """Return what the details show of each release, with the remarks of the sentences."""
+    rows = with_doubts([*board.rows, *board.secrets])
+    made = victims(replace(board, rows=rows[: len(board.rows)]), ALONE)
+    remarks = {(row["victim"], row["attack"], secrets_of(row)): row["status"] for row in rows if row["status"] != "ok"}
+    too_few = {
+        (row["victim"], row["attack"], metric_title(row["attack_metric"])) for row in rows if row.get("is_too_few")
+    }
+    for victim in made:
+        name = victim["name"]
+        for part in victim["parts"]:
+            part["secrets"] = [
+                {**row, "status": remarks.get((name, row["attack"], row["secret"]), "")} for row in part["secrets"]
+            ]
+            part["measures"] = [row for row in part["measures"] if (name, row["attack"], row["metric"]) not in too_few]
     return made
 
 

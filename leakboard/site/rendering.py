@@ -190,22 +190,14 @@ RENDERERS: dict[str, Callable[[Row, str], Cell]] = {
 
 
 TOO_FEW = "too few"
-"""Shown instead of a score that a report does not claim; the remark of the row says why."""
+"""Shown instead of a score from too small a test; the remark of the row says why."""
 SCORES = ("attack_score", "attack_advantage", "empirical_privacy")
 """Columns with the score of an attack, besides the column that is called like the headline of its threat."""
 
 
-def without_claims(rows: Sequence[Row]) -> list[Row]:
-    """Mark the scores that the sentences of a report do not claim, and give the reason as the remark of the row."""
-    return [
-        {**row, "no_claim": reason, "status": reason} if (reason := threat_named(row["threat"]).no_claim(row)) else row
-        for row in rows
-    ]
-
-
 def cell(column: Column, row: Row) -> Cell:
-    """Return a column's cell of a row; `TOO_FEW` for a score that `without_claims` marked."""
-    if row.get("no_claim") and column.name in (*SCORES, threat_named(row["threat"]).headline):
+    """Return a column's cell of a row; `TOO_FEW` for a score that `leakboard.board.doubts` marked."""
+    if row.get("is_too_few") and column.name in (*SCORES, threat_named(row["threat"]).headline):
         return Cell(TOO_FEW, LAST)
     return RENDERERS[column.kind](row, column.name)
 

@@ -31,6 +31,7 @@ from leakboard.threats.sentence_parts import beats_constant, is_number, why_chan
 from leakboard.threats.stores import LEDGER, StolenStore, StoreThief, stolen_store
 from leakboard.threats.threat import (
     AttackResult,
+    Doubt,
     Threat,
     VictimSide,
     attacker_corpus,
@@ -105,11 +106,11 @@ class LinkingThreat(Threat["LinkingAttack"]):
     )
 
     @classmethod
-    def no_claim(cls, row: Mapping[str, Any]) -> str:
-        """Return why the row does not tell how many vectors are linked at 1 % false links; empty if it does."""
-        low = row.get("attack_advantage_low")
-        is_vague = beats_constant(row) and not why_chance(row) and is_number(low) and low <= 0
-        return TOO_FEW_LINKS if is_vague and is_number(row.get("linked_first")) else super().no_claim(row)
+    def doubt(cls, row: Mapping[str, Any]) -> Doubt:
+        """Add rows that do not tell how many vectors are linked at 1 % false links."""
+        known, low = super().doubt(row), row.get("attack_advantage_low")
+        is_vague = beats_constant(row) and is_number(low) and low <= 0 and is_number(row.get("linked_first"))
+        return Doubt(TOO_FEW_LINKS, is_too_few=True) if is_vague and not known.why else known
 
     @classmethod
     def sentence(cls, row: Mapping[str, Any]) -> str:
@@ -119,8 +120,8 @@ class LinkingThreat(Threat["LinkingAttack"]):
             return super().sentence(row)
         ends = [row.get(f"attack_advantage_{end}") for end in ("low", "high")]  # chance is below 1 %
         tried = [f"{row['test_size']:,.0f} {cls.things} tried"] if is_number(row.get("test_size")) else []
-        if not why_chance(row) and (too_few := cls.no_claim(row)):
-            reasons = "; ".join([too_few, *tried])
+        if cls.doubt(row).why == TOO_FEW_LINKS:
+            reasons = "; ".join([TOO_FEW_LINKS, *tried])
             found = f"{_percent(row['linked_first'])} of the stored vectors have their text as first"
             return f"{found} of {candidates:,.0f} candidates ({reasons})"
         parts = [f"{_percent(ends[0])} to {_percent(ends[1])}" if all(map(is_number, ends)) else "no interval"]

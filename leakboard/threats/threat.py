@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from leakboard.threats.sentence_parts import (
     is_number,
     percent,
     secrets_of,
+    why_chance,
 )
 
 A = TypeVar("A", bound=Attack)
@@ -112,6 +113,15 @@ class AttackResult:
         return next((m.value for m in self.metrics if m.name == name and not m.variable and not m.group), None)
 
 
+class Doubt(NamedTuple):
+    """Why the sentence about a row claims no finding."""
+
+    why: str
+    """In the words of the sentence; empty: it claims one, or that nothing was found."""
+    is_too_few: bool = False
+    """Whether the test is too small for a score at all."""
+
+
 class Threat(ABC, Generic[A]):
     """One way to attack the publications of victims."""
 
@@ -166,9 +176,12 @@ class Threat(ABC, Generic[A]):
             _THREATS[cls.name] = cls
 
     @classmethod
-    def no_claim(cls, row: Mapping[str, Any]) -> str:
-        """Return why the test is too small to claim the score of a row, in the words of its sentence; else empty."""
-        return TOO_FEW if has_too_few(row) else ""
+    def doubt(cls, row: Mapping[str, Any]) -> Doubt:
+        """Return why the sentence about a row claims no finding."""
+        if has_too_few(row):
+            return Doubt(TOO_FEW, is_too_few=True)
+        has_gain = beats_constant(row) and is_number(row.get("attack_advantage"))
+        return Doubt(why_chance(row) if has_gain else "")
 
     @classmethod
     def sentence(cls, row: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from leakboard.cli import commands
 from leakboard.cli.evaluate import _located
 from leakboard.data.readers.tabular import expand
 from leakboard.errors import RequestError
+from leakboard.site.rendering import cell
 from leakboard.suite.names import Names
 
 N, WIDTH = 300, 16
@@ -46,6 +47,23 @@ class TestPlantedTruth:
             "100 % of the stored vectors have their text as first of 270 candidates "
             "(too few vectors to tell how many at 1 % false links; 60 vectors tried)"
         )
+
+    def test_the_tables_have_no_number_about_which_the_sentence_makes_no_claim(self, report, tmp_path):
+        shown, (row,) = report.short_table()
+        assert row["status"] == "too few vectors to tell how many at 1 % false links"
+        assert f"({row['status']}; " in report.sentences[0]
+        texts = {column.name: cell(column, row).text for column in shown}
+        assert texts["linked_first"] == "1.000"
+        assert {name for name, text in texts.items() if text == "too few"} == {
+            *(LINKED, "attack_score", "attack_advantage", "empirical_privacy")
+        }
+        page = report.save(tmp_path / "page.html").read_text("utf-8")
+        attacks, _, measures = page.partition("Details</h2>")[2].partition(
+            "Everything else that was measured</caption>"
+        )
+        assert row["status"] in attacks
+        assert "linked by the first candidate" in measures
+        assert "linked at 1 % false links" not in measures
 
     def test_the_page_names_the_protection(self, report, tmp_path):
         made = evaluate(encode(TEXTS), encoder=encode, protection="int8")

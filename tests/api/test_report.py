@@ -44,6 +44,43 @@ def report(*records, **fields):
     return Report("made", "a description", {}, records, **fields)
 
 
+class TestDoubts:
+    """Tables of own vectors say what their sentences say about too few texts and about chance."""
+
+    @staticmethod
+    def statuses(made):
+        return {row["secret"]: row["status"] for row in made.short_table()[1]}
+
+    def test_a_finding_has_no_remark(self):
+        made = report(record(), day="2026-11-27")
+        assert "chance" not in made.sentences[0]
+        assert self.statuses(made)["gender"] == "ok"
+
+    def test_a_gain_that_may_be_chance_has_the_remark_of_its_sentence(self):
+        made = report(record(gender=0.64), day="2026-11-27")
+        assert "gender: " in made.sentences[0]
+        assert "this may be chance" in made.sentences[0]
+        assert self.statuses(made)["gender"] == "this may be chance"
+        assert self.statuses(made)[""] == "ok"  # no sentence is about the mean
+
+    def test_the_strongest_of_many_attacks_has_the_remark_of_its_sentence(self):
+        """A p-value that is small for one attack may be chance for the best of 80."""
+        several = [record(f"probe {i}", gender=0.70) for i in range(80)]
+        for attacks, shown in ((several[:1], "ok"), (several, "this may be chance")):
+            made = report(*attacks, day="2026-11-27")
+            assert ("chance" in made.sentences[0]) == (shown != "ok"), made.sentences[0]
+            assert self.statuses(made)["gender"] == shown
+
+    def test_too_few_texts_are_named_in_the_table_and_on_the_page(self, tmp_path):
+        made = report(record(test_size=20), day="2026-11-27")
+        few = "fewer than 30 are too few for a claim"
+        assert few in made.sentences[0]
+        assert self.statuses(made)["gender"] == few
+        page = made.save(tmp_path / "page.html").read_text("utf-8")
+        _, _, table = page.partition("<caption>Every secret</caption>")
+        assert table.partition("</table>")[0].count(few) == 2
+
+
 class TestTable:
     def test_one_row_averages_over_secrets_and_one_stands_for_each(self):
         table = report(record()).table.set_index("secret")

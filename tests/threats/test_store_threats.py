@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from leakboard.board.doubts import with_doubts
 from leakboard.column import Column
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import FittedVictim, Secret, Texts, Victim
@@ -12,7 +13,7 @@ from leakboard.metrics.link_scores import HEADLINE, Links
 from leakboard.models.search import nearest
 from leakboard.pipeline.publications import fit, publish
 from leakboard.randomness import Streams
-from leakboard.site.rendering import cell, without_claims
+from leakboard.site.rendering import cell
 from leakboard.threats.linking import TOO_FEW_LINKS, LinkingAttack, LinkingThreat, draw_candidates
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.presence import PresenceAttack, changed
@@ -336,21 +337,14 @@ def test_a_score_that_the_sentence_does_not_claim_is_in_no_table():
     row |= {"attack_score": 0.4, "attack_advantage": 0.4, "attack_advantage_low": 0.0, "attack_advantage_high": 1.0}
     row |= {"attack_advantage_p": 0.001, "linked_first": 0.9, "candidate_texts": 500.0, "test_size": 100}
     row |= {HEADLINE: 0.4, "privacy_best_constant": 0.99}
-    few, clear = LinkingThreat.no_claim(row), LinkingThreat.no_claim(row | {"attack_advantage_low": 0.2})
+    few, clear = (LinkingThreat.doubt(one).why for one in (row, row | {"attack_advantage_low": 0.2}))
     assert few == TOO_FEW_LINKS
     assert few in LinkingThreat.sentence(row)
     assert clear == ""
-    shown, told = without_claims([row, row | {"attack_advantage_low": 0.2}])
+    shown, told = with_doubts([row, row | {"attack_advantage_low": 0.2}])
     for name, kind in (("attack_score", "score"), ("attack_advantage", "interval"), (HEADLINE, "number")):
         column = Column(name, "", (), kind=kind)
         assert (cell(column, shown).text, cell(column, told).text) == ("too few", "0.400")
     first = Column("linked_first", "", (), kind="number")
     assert cell(first, shown).text == "0.900"
     assert (shown["status"], told["status"]) == (few, "ok")
-
-
-def test_fewer_texts_than_a_claim_needs_are_said_in_the_table():
-    row = {"threat": "attributes", "test_size": 29, "status": "ok", "attack_score": 0.9}
-    (shown,) = without_claims([row])
-    assert shown["status"] == "fewer than 30 are too few for a claim"
-    assert without_claims([row | {"test_size": 30}])[0]["status"] == "ok"
