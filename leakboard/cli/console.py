@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -151,7 +152,7 @@ def save_picture(path: Path, run: Run, records: Sequence[Record], labelled: Sequ
 def print_table(console: Console, table: Table) -> None:
     """Print a table; if the console is narrow, its first column shrinks to `FIRST_WIDTH`, then the others wrap.
 
-    Words of headings are whole in a file or a pipe: lines are then longer than the console is wide.
+    Words are whole in a file or a pipe: lines are then longer than the console is wide.
     """
     unlimited = console.options.update(max_width=10_000)
     width = console.width
@@ -164,11 +165,18 @@ def print_table(console: Console, table: Table) -> None:
             for column in others:
                 column.no_wrap, column.overflow = False, "fold"
                 if not console.is_terminal:
-                    column.min_width = console.measure(column.header, options=unlimited).maximum
+                    words = [console.measure(shown, options=unlimited).minimum for shown in column.cells]
+                    column.min_width = max(console.measure(column.header, options=unlimited).maximum, *words)
             if not console.is_terminal:
-                console.width = max(width, console.measure(table, options=unlimited).minimum)
+                while (needed := _rendered_width(console, table)) > console.width:  # rich shrinks below least widths
+                    console.width = needed
     console.print(table)
     console.width = width
+
+
+def _rendered_width(console: Console, table: Table) -> int:
+    """Return the length of the longest line (characters), which a console of this width would cut."""
+    return max(map(Segment.get_line_length, Segment.split_lines(console.render(table))))
 
 
 def rich_table(shown: Sequence[Column], rows: Sequence[Row], title: str = "") -> Table:

@@ -61,6 +61,16 @@ def test_headings_in_a_pipe_have_whole_words(is_terminal):
     assert console.width == 40
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_names_in_a_pipe_are_whole(is_terminal):
+    console = Console(file=io.StringIO(), width=40, force_terminal=is_terminal, color_system=None)
+    shown = [Column(name, "", ()) for name in ("victim", "attack", "secret")]
+    row = {"victim": "a store of vectors", "attack": "attribute_inference", "secret": "no difference that is shown"}
+    print_table(console, rich_table(shown, [row]))
+    out = console.file.getvalue()
+    assert all(word in out for word in [row["attack"], *row["secret"].split()]) == (not is_terminal)
+
+
 def test_the_legend_explains_each_printed_column_once():
     out = printed([scored(0, 0.7), dataclasses.replace(scored(0, 0.7), dataset="others", key="others")])
     legend = [line.partition(":")[0] for line in out.splitlines()]
