@@ -23,7 +23,7 @@ from leakboard.board.summary import rows_of_secrets
 from leakboard.metrics.paired import Difference, advantage_difference
 from leakboard.metrics.row_guesses import RowGuesses
 from leakboard.metrics.secret_scores import rankings_of
-from leakboard.threats.sentence_parts import TOO_FEW, has_too_few, is_number, secrets_of
+from leakboard.threats.sentence_parts import is_number, secrets_of
 from leakboard.threats.threat import threat_named
 
 if TYPE_CHECKING:
@@ -77,12 +77,14 @@ class Comparison:
         (old, *_), (new, *_) = self.gains
         is_apart = self._are_apart and (self.difference is None or self._excludes_zero)
         is_shown = self._excludes_zero if self._seeds > 1 and self.difference else is_apart
-        return ("less" if new < old else "more") if is_shown and not self._has_too_few else ""
+        return ("less" if new < old else "more") if is_shown and not self._too_few else ""
 
     @property
     def sentence(self) -> str:
         """The comparison in words."""
         names, shown = [f"'{row['victim']}'" for row in (self.first, self.other)], []
+        if self._too_few:
+            return f"{self.secret}: {names[1]} is not compared with {names[0]}: {self._too_few}"
         for gain, low, high in self.gains:
             if not (is_number(low) and is_number(high)):
                 return f"{self.secret}: {names[1]} is not compared with {names[0]}: an interval is missing"
@@ -91,9 +93,7 @@ class Comparison:
             start = f"{self.secret}: {names[1]} gives away {self.gives_away} than {names[0]}"
             return f"{start}: an attacker gains {shown[1]}, not {shown[0]}{self._difference_in_words}"
         why = self._difference_in_words if self._seeds > 1 else ""
-        if self._has_too_few:
-            why += f"; {TOO_FEW}"
-        elif not self._are_apart and not why:
+        if not self._are_apart and not why:
             why = "; the intervals overlap"
             if self._excludes_zero:
                 why += f"{self._difference_in_words}, but with one seed it may be chance in training"
@@ -107,9 +107,9 @@ class Comparison:
         """The comparison as a row with `COLUMNS`."""
         first, other = self.gains
         measured = [*other, *first, *(self.difference or (None, None, None))]
-        numbers = [number if is_number(number) else None for number in measured]
+        numbers = [number if is_number(number) and not self._too_few else None for number in measured]
         names = [self.secret, self.other["victim"], self.first["victim"]]
-        shown = self.gives_away or "no difference shown"
+        shown = self.gives_away or self._too_few or "no difference shown"
         return dict(zip(COLUMNS, [*names, *numbers, self._seeds, self.comparisons, shown], strict=True))
 
     @property
@@ -126,8 +126,10 @@ class Comparison:
         return self.difference is not None and (self.difference.low > 0 or self.difference.high < 0)
 
     @property
-    def _has_too_few(self) -> bool:
-        return has_too_few(self.first) or has_too_few(self.other)
+    def _too_few(self) -> str:
+        """Why the test is too small to compare scores, in the words of the sentence about one of them; else empty."""
+        doubts = (threat_named(row["threat"]).doubt(row) for row in (self.first, self.other))
+        return next((doubt.why for doubt in doubts if doubt.is_too_few), "")
 
     @property
     def _difference_in_words(self) -> str:

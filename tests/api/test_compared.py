@@ -90,6 +90,20 @@ def test_intervals_are_wider_with_more_comparisons():
     assert "0.64 (0.59 to 0.68)" in first  # 0.03 * 2.807 / 1.960 to either side
 
 
+def test_scores_from_too_few_vectors_are_not_compared():
+    """The sentence about each release leaves out the share at 1 % false links, so their difference says nothing."""
+    few = {"threat": "linking", "secrets": "text", "linked_first": 0.9, "attack_advantage_p": 0.0, "test_size": 120}
+    rows = [row(name, gain, low, 1.0, **few) for name, gain, low in (("before", 1.0, 0.0), ("after", 0.3, 0.2))]
+    (shown,) = comparisons(rows, ["before", "after"])
+    reason = "too few vectors to tell how many at 1 % false links"
+    assert shown.sentence == f"which text a vector is of: 'after' is not compared with 'before': {reason}"
+    assert shown.row["gives_away"] == reason
+    assert [shown.row[name] for name in ("first_advantage", "attack_advantage", "difference")] == [None] * 3
+    (clear,) = comparisons([one | {"attack_advantage_low": 0.2} for one in rows], ["before", "after"])
+    assert "not compared" not in clear.sentence
+    assert clear.row["attack_advantage"] == 0.3
+
+
 def test_one_release_is_compared_with_nothing():
     assert sentences([BEFORE], ["before"]) == sentences([BEFORE], []) == []
 
