@@ -71,7 +71,7 @@ def length_families(rows: Sequence[Row], column: str) -> Families:
 
 def _ends(row: Row, column: str) -> tuple[float, float]:
     """Return the distances from a value to the ends of its interval; 0 without an interval."""
-    value, low, high = (row.get(f"{column}{end}") for end in ("", "_low", "_high"))
+    value, low, high = row[column], row.get(f"{column}_low"), row.get(f"{column}_high")
     return (value - low, high - value) if finite(low) and finite(high) else (0.0, 0.0)
 
 
