@@ -5,14 +5,14 @@ secrets they know. Here an ensemble of classifiers guesses; ``portfolio: lyu`` a
 papers' attackers. This is not membership inference: the guesses say nothing about who was in the training data.
 """
 
-from leakboard.attacks._portfolio.portfolio import FittedPortfolio, fit_portfolio
+from leakboard.attacks._portfolio.portfolio import fit_portfolio
 from leakboard.attacks._portfolio.portfolio_options import PortfolioAttack
 from leakboard.suite.options import attack
-from leakboard.threats.secrets import SecretsView
+from leakboard.threats.secrets import Guesser, SecretsView
 
 
 @attack(revision=7)
 class AttributeInference(PortfolioAttack):
-    def fit(self, view: SecretsView, seed: int) -> FittedPortfolio:
+    def fit(self, view: SecretsView, seed: int) -> Guesser:
         """Train on the published vectors of the texts whose secrets the attacker knows."""
         return fit_portfolio(self, view, seed)

@@ -11,10 +11,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from leakboard.attacks._portfolio.portfolio import FittedPortfolio, fit_portfolio
+from leakboard.attacks._portfolio.portfolio import fit_portfolio
 from leakboard.attacks._portfolio.portfolio_options import PAPERS, PortfolioAttack
 from leakboard.suite.options import attack
-from leakboard.threats.secrets import SecretsView
+from leakboard.threats.secrets import Guesser, SecretsView
 
 
 @attack(revision=7)
@@ -34,7 +34,7 @@ class EntityPresence(PortfolioAttack):
         """
         return replace(super().example(folder), inputs="standardised")
 
-    def fit(self, view: SecretsView, seed: int) -> FittedPortfolio:
+    def fit(self, view: SecretsView, seed: int) -> Guesser:
         """Train on the vectors of the texts whose secrets the attacker knows, and choose the threshold on dev."""
         from leakboard.metrics.measures import best_offset
 

@@ -14,6 +14,7 @@ import numpy as np
 from leakboard.attacks._portfolio.ensemble import Ensemble, train_ensemble
 from leakboard.attacks._portfolio.members import Family, Member, Release, Scores, Task
 from leakboard.attacks._portfolio.portfolio_options import PAPERS, PortfolioAttack
+from leakboard.attacks._portfolio.sources import FittedSources, fit_sources
 from leakboard.attacks._portfolio.trainer import Trainer
 from leakboard.attacks._portfolio.vector_inputs import (
     AnyScaling,
@@ -63,7 +64,7 @@ class FittedPortfolio:
         }
 
 
-def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> FittedPortfolio:
+def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> FittedPortfolio | FittedSources:
     """Train one classifier on the vectors of the known texts, or an ensemble that is stacked on dev.
 
     Args:
@@ -74,6 +75,8 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
     Raises:
         RequestError: no classifier can be trained on these vectors; the message has the reasons.
     """
+    if options.portfolio == "sources":
+        return fit_sources(view, options.observations, seed)
     if options.portfolio in PAPERS:
         options = replace(options, inputs="raw", hidden=PAPERS[options.portfolio])
     may_know_noise = options.portfolio == "ensemble" and options.inputs is None and isinstance(view.claim, ReleaseClaim)

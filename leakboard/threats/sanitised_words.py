@@ -30,13 +30,12 @@ from leakboard.metrics.sanitised_scores import WordReadings, read_sentences, san
 from leakboard.privacy.channels.texts import TextChannel
 from leakboard.privacy.exact.corpus_bound import corpus_bound
 from leakboard.threats.oracle import Oracle
+from leakboard.threats.published_texts import Releases, releases
 from leakboard.threats.threat import AttackResult, Threat, VictimSide, attacker_corpus, expect, release_claim
 
 __all__ = ["Reader", "Releases", "SanitisedWordsAttack", "SanitisedWordsThreat", "SanitisedWordsView", "WordReadings"]
 
 TABLES = ("leaderboard.csv", "best_known.csv", "report", "page: attacks")
-Releases = tuple[list[str], ...]
-"""The published words of one text, once for each publication of it."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +129,9 @@ class SanitisedWordsThreat(Threat["SanitisedWordsAttack"]):
                 of words.
         """
         texts, auxiliary = side.corpus.texts("test"), attacker_corpus(side)
-        truth, published = [words(text) for text in texts], _publications(side, attack.observations)
-        for plain, releases in zip(truth, published, strict=True):
-            if {*map(len, releases)} != {len(plain)}:
+        truth, published = [words(text) for text in texts], releases(side, attack.observations)
+        for plain, given in zip(truth, published, strict=True):
+            if {*map(len, given)} != {len(plain)}:
                 raise RequestError(f"a text of {len(plain)} words was published with another number of words")
         view = SanitisedWordsView(auxiliary, side.fitted().text_channel, side.published.claim, Oracle(side, auxiliary))
         reader = attack.fit(view, side.streams.seed_for("attack"))
@@ -173,14 +172,6 @@ class SanitisedWordsAttack(Attack):
     @abstractmethod
     def fit(self, view: SanitisedWordsView, seed: int) -> Reader:
         """Learn to read."""
-
-
-def _publications(side: VictimSide, times: int) -> list[Releases]:
-    """Return the words of each publication of each test text."""
-    assert side.published.texts is not None, "attacks on sanitised words meet only victims that publish texts"
-    texts, rng = side.corpus.texts("test"), side.streams.stream("observe")
-    more = [side.fitted().publish_texts(texts, rng) for _ in range(times - 1)]
-    return [tuple(text.split() for text in one) for one in zip(side.published.texts, *more, strict=True)]
 
 
 def _of_channel(side: VictimSide, channel: TextChannel, truth: Sequence[Sequence[str]]) -> list[Metric]:

@@ -20,8 +20,10 @@ from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Attack, Corpus, Floats, Integers, Secret, SecretKind, Texts
 from leakboard.metrics.row_guesses import RowGuesses
 from leakboard.metrics.secret_scores import SCORES, dev_metrics, secret_metrics
+from leakboard.privacy.channels.texts import TextChannel
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications
+from leakboard.threats.published_texts import releases
 from leakboard.threats.sentence_parts import is_number, percent, why_chance
 from leakboard.threats.stores import StolenStore, stolen_store
 from leakboard.threats.threat import (
@@ -84,6 +86,8 @@ class SecretsView:
     oracle: Oracle
     store: StolenStore | None = None
     """The stolen store. If there is one, the known texts are the attacker's own, with vectors of the public encoder."""
+    channel: TextChannel | None = None
+    """The public rule that replaces words, for attackers who read the published texts."""
 
     @property
     def vectors(self) -> Floats:
@@ -110,8 +114,11 @@ class SecretGuesses:
     """
 
 
-Guesser = Callable[[Floats], Mapping[str, Floats] | SecretGuesses]
-"""Guesses from test vectors, float32 (n, d), or (n, m, d) if the attack asked for m observations of each text."""
+Guesser = Callable[[Any], Mapping[str, Floats] | SecretGuesses]
+"""Guesses from test vectors, float32 (n, d), or (n, m, d) if the attack asked for m observations of each text.
+
+An attack that reads published texts guesses from a list of `leakboard.threats.published_texts.Releases`.
+"""
 
 
 class SecretsThreat(Threat["SecretsAttack"]):
@@ -128,7 +135,9 @@ class SecretsThreat(Threat["SecretsAttack"]):
     reads_texts: ClassVar = False
 
     def why_not_applicable(self, attack: SecretsAttack, corpus: Corpus, published: Publications | None) -> str:
-        """Return a reason if the corpus has no secrets of the attacked kind; else empty."""
+        """Return a reason if the corpus has no secrets of the attacked kind, or no texts are published to be read."""
+        if attack.reads_published_texts and published is not None and published.texts is None:
+            return "the victim publishes no texts"
         return "" if targets(attack, corpus) else f"{corpus.name} has no {attack.kind} secrets"
 
     def evaluate(self, attack: SecretsAttack, side: VictimSide) -> AttackResult:
@@ -137,10 +146,11 @@ class SecretsThreat(Threat["SecretsAttack"]):
         oracle = Oracle(side, attacker_corpus(side))
         store = stolen_store(side, attack) if attack.steals_store else None
         train, dev = (known_texts(side, split, secrets, oracle if store else None) for split in ("train", "dev"))
-        view = SecretsView(secrets, train, dev, side.published.claim, oracle, store)
+        channel = side.fitted().text_channel if attack.reads_published_texts else None
+        view = SecretsView(secrets, train, dev, side.published.claim, oracle, store, channel)
         guesser = attack.fit(view, side.streams.seed_for("attack"))
-        vectors, order = shuffled(observe(side, attack.observations), side.streams.stream("shuffle"))
-        answer = guesser(vectors)
+        observed, order = _shuffled(attack, side)
+        answer = guesser(observed)
         paired = store.pairs.texts if store else ()
         view.oracle.require_own_questions([*view.train.texts, *view.dev.texts, *paired])
         guesses = SecretGuesses(answer) if isinstance(answer, Mapping) else answer
@@ -154,12 +164,12 @@ class SecretsThreat(Threat["SecretsAttack"]):
         known = side.auxiliary if store else side.corpus
         return AttackResult(
             secrets=tuple(secret.name for secret in secrets),
-            test_size=len(vectors),
+            test_size=len(order),
             metrics=[
                 *secret_metrics(side.corpus, secrets, scores, text_guesses),
                 *dev_metrics(known, secrets, guesses.on_dev),
                 *oracle.ledger(*pairs_of(view)),
-                *(store.ledger(attacked=len(vectors)) if store else ()),
+                *(store.ledger(attacked=len(order)) if store else ()),
             ],
             details=guesses.details,
             claim=release_claim(side, attack.observations),
@@ -213,6 +223,11 @@ class SecretsAttack(Attack):
     observations: int = 1
     """Number of publications of each test text that the attack sees."""
 
+    @property
+    def reads_published_texts(self) -> bool:
+        """Whether the attack sees the published words of the test texts, not their vectors."""
+        return False
+
     def __init_subclass__(cls, **options: Any) -> None:
         """Set the threat of the attack's kind, unless the attack names another."""
         super().__init_subclass__(**options)
@@ -222,6 +237,16 @@ class SecretsAttack(Attack):
     @abstractmethod
     def fit(self, view: SecretsView, seed: int) -> Guesser:
         """Learn to guess."""
+
+
+def _shuffled(attack: SecretsAttack, side: VictimSide) -> tuple[Any, Integers]:
+    """Return what the attack sees of the test texts in random order, and their rows in this order, int64 (n,)."""
+    rng = side.streams.stream("shuffle")
+    if not attack.reads_published_texts:
+        return shuffled(observe(side, attack.observations), rng)
+    published = releases(side, attack.observations)
+    order = rng.permutation(len(published))
+    return [published[row] for row in order], order
 
 
 def pairs_of(view: Any) -> tuple[int, bool]:
