@@ -6,7 +6,8 @@
 4. A second transformer is given target, hypothesis and the hypothesis's vector, and writes again, as in vec2text
    (Morris et al. 2023, section 3). Steps 3 and 4 are repeated.
 
-Both transformers learn from the attacker's own texts; the second starts from the weights of the first. If the oracle
+Both transformers learn from the attacker's own texts; the second starts from the weights of the first. The first has
+learned from the texts about which the second corrects it, so its errors are smaller there than on test. If the oracle
 refuses, steps 3 and 4 are left out, and the details say so. Vec2text starts from a pretrained T5 and learns from
 millions of texts; here nothing is pretrained.
 """
@@ -47,7 +48,8 @@ class Inversion(TextsAttack):
     corrector_epochs: Annotated[int, Field(ge=0)] = 5
     """The same for the second transformer; 0: nothing is corrected."""
     hypotheses: Count = 50_000
-    """Largest number of own texts from which the second transformer learns; each costs a question."""
+    """Largest number of own texts from which the second transformer learns; each of them, and each dev text, costs a
+    question."""
     batch_size: Count = 128
     """Texts in each step."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
@@ -120,8 +122,8 @@ class FittedInversion:
         try:
             self._ask(found, vectors, self.encode)
         except (NotApplicable, RequestError) as error:
-            if not found.questions:
-                return TextGuesses(found.texts, details=f"no questions ({error})")
+            asked = f"stopped after {found.questions} questions" if found.questions else "no questions"
+            return TextGuesses(found.texts, details=f"{asked} ({error})")
         each = found.questions / max(1, len(vectors))
         cosine = float(found.cosines.mean()) if len(vectors) else 0.0
         return TextGuesses(

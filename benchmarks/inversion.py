@@ -1,8 +1,9 @@
 """Compare a training step of the decoder of `inversion` with its matrix products, and with GPT-2 without a vector.
 
-A batch has 128 random texts of 16 pieces from a vocabulary of 5,000. The products are those of the layers and of the
-logits, forwards and backwards, by `torch.mm` at the same shapes. GPT-2 is Hugging Face's, of the same size, with its
-own loss; it reads the text alone, without the four positions of the vector.
+A batch has 128 random texts of 16 pieces from a vocabulary of 5,000. The products are those with the weights of the
+layers and of the logits, forwards and backwards, by `torch.mm` at the same shapes; those of attention are left out.
+GPT-2 is Hugging Face's, of the same size, with its own loss; it reads the text alone, without the four positions of the
+vector.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Split texts into pieces of words that are learned from the attacker's own texts.
 
 Pieces are those of byte-level byte pair encoding (Sennrich et al. 2016, Radford et al. 2019), as the package tokenizers
-trains them. A word or number that the attacker has never seen is written piece by piece, in any script.
+trains them. A word or number that the attacker has never seen can be written if its pieces are in the attacker's texts.
 """
 
 from collections.abc import Iterable, Sequence

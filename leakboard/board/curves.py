@@ -55,17 +55,17 @@ def length_families(rows: Sequence[Row], column: str) -> Families:
         rows: of a leaderboard, one for each dataset and victim.
         column: of the rows.
     """
-    families: dict[tuple[str, str], list[Any]] = {}
+    families: dict[tuple[str, str, str], dict[float, tuple[Any, ...]]] = {}
     for row in rows:
         words, value = number(row["dataset_options"], "words"), row[column]
         if words is not None and finite(value):
-            label = row["victim"], without(row["dataset_options"], "words")
-            families.setdefault(label, []).append((words, value, *_ends(row, column), row.get("slug", "")))
-    kept = {label: sorted(points) for label, points in families.items() if len(points) >= MIN_POINTS}
-    victims = [victim for victim, _ in kept]
+            label = row["victim"], row["secrets"], without(row["dataset_options"], "words")
+            families.setdefault(label, {})[words] = (words, value, *_ends(row, column), row.get("slug", ""))
+    kept = {label: sorted(points.values()) for label, points in families.items() if len(points) >= MIN_POINTS}
+    victims = [victim for victim, *_ in kept]
     return {
-        victim if victims.count(victim) == 1 else f"{victim}, {dataset}": points
-        for (victim, dataset), points in kept.items()
+        victim if victims.count(victim) == 1 else f"{victim}, {secrets}, {dataset}": points
+        for (victim, secrets, dataset), points in kept.items()
     }
 
 

@@ -47,8 +47,9 @@ def write_files(run: Run, records: Sequence[Record], rows: Sequence[Row] | None 
     paths = write_tables(run.folder, records, costs, compared, run.suite.names, rows)
     if run.suite.file.projected:
         paths.append(write_table(run.folder / PROJECTIONS_FILE, PROJECTIONS_FILE, projections(run)))
-    if rows := examples(run, records):
-        paths.append(write_table(run.folder / EXAMPLES_FILE, EXAMPLES_FILE, rows))
+    read = examples(run, records)
+    if read or (run.suite.home / EXAMPLES_FILE).is_file():
+        paths.append(write_table(run.folder / EXAMPLES_FILE, EXAMPLES_FILE, read))
     write_meta(
         run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain.from_iterable(costs.values()))
     )

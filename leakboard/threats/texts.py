@@ -84,27 +84,31 @@ class TextsThreat(Threat["TextsAttack"]):
     revision: ClassVar = 5
     columns: ClassVar = tuple(
         Column(
-            f"{name}_found",
-            f"Share of the {name.replace('_', ' ')} in the test texts that come back: `sensitive_recall`.",
+            f"{name}_{ending}",
+            f"Share of the {name.replace('_', ' ')} in the test texts that come back{by}: `{metric}`.",
             ("leaderboard.csv", "page: attacks"),
             kind="number",
             better=LOWER,
-            metric="sensitive_recall",
+            metric=metric,
             variable=name.replace("_", " "),
             gate="attack",
             since="0.2.0",
         )
         for name in SENSITIVE
+        for ending, metric, by in (
+            ("found", "sensitive_recall", ""),
+            ("floor", "sensitive_recall_floor", " by the same guesses about other texts"),
+        )
     )
 
     @classmethod
     def sentence(cls, row: Mapping[str, Any]) -> str:
         """Return the sentence about the strongest attack, with the shares of names and numbers that come back."""
-        found = [
-            f"{percent(row[f'{name}_found'])} of the {name}"
-            for name in ("names", "numbers")
-            if is_number(row.get(f"{name}_found"))
-        ]
+        found = []
+        for name in ("names", "numbers"):
+            share, by_others = row.get(f"{name}_found"), row.get(f"{name}_floor")
+            if is_number(share) and is_number(by_others):
+                found.append(f"{percent(share)} of the {name} (guesses about other texts: {percent(by_others)})")
         sentence = super().sentence(row)
         return f"{sentence}; {' and '.join(found)} come back" if found and beats_constant(row) else sentence
 

@@ -67,15 +67,17 @@ def test_a_finished_run_is_published_in_a_folder_named_after_its_suite(published
 
 
 def test_invented_texts_are_published_as_examples_and_no_others(bench, output_of):
-    """They stay where a later run takes the published records over."""
+    """They stay where a later run takes the published records over. An attacker's own texts must be invented, too."""
     made = {"generated_reviews": {"users": 40, "texts_per_user": 3}}
     table = bench.folder / "own.csv"
     lines = [f"secret word{i} text{i % 7},{i % 2}" for i in range(60)]
     table.write_text("\n".join(["text,label", *lines]))
+    own = {"path": str(table), "text": "text", "label": "label"}
     datasets = [
         {**made, "name": "made"},
         {"excerpts": {"of": made, "words": 5}, "name": "cut"},
-        {"table": {"path": str(table), "text": "text", "label": "label"}, "name": "own"},
+        {"table": own, "name": "own"},
+        {"generated_reviews": {**made["generated_reviews"], "auxiliary": {"table": own}}, "name": "spied"},
     ]
     victim = {"embedding_bag": {"epochs": 1, "min_count": 1, "dimension": 8}}
     bench.suite(datasets=datasets, victims=[victim], attacks=["nearest_text"])

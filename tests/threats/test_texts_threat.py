@@ -63,10 +63,12 @@ def test_names_and_numbers_that_come_back_are_in_the_sentence():
     """Columns of a class of words are the recall of this class."""
     row = {"secrets": "text", "attack_metric": "token_f1", "attack_score": 0.7, "privacy_best_constant": 0.5}
     gains = row | {"attack_advantage": 0.4, "attack_advantage_p": 0.0}
-    classes = {"names_found": 0.31, "numbers_found": None}
-    assert TextsThreat.sentence(gains | classes).endswith("without the vectors; 31 % of the names come back")
-    classes["numbers_found"] = 0.002
-    assert TextsThreat.sentence(gains | classes).endswith("; 31 % of the names and 0.2 % of the numbers come back")
+    classes = {"names_found": 0.31, "names_floor": 0.02, "numbers_found": None, "numbers_floor": None}
+    names = "without the vectors; 31 % of the names (guesses about other texts: 2 %)"
+    assert TextsThreat.sentence(gains | classes).endswith(f"{names} come back")
+    classes |= {"numbers_found": 0.002, "numbers_floor": 0.0}
+    numbers = "0.2 % of the numbers (guesses about other texts: 0 %)"
+    assert TextsThreat.sentence(gains | classes).endswith(f"{names} and {numbers} come back")
     nothing = row | classes | {"attack_advantage": 0.0}
     assert "come back" not in TextsThreat.sentence(nothing)
     recall = [Metric("sensitive_recall", share, name) for name, share in {"names": 0.3, "rare words": 0.1}.items()]
