@@ -18,11 +18,12 @@ def any_words(rng):
 
 
 def positions(texts):
-    """Return the word of each position, one-hot, float32 (n, 60)."""
+    """Return the word of each position, one-hot, float32 (n, 100); other words than `WORDS` leave no trace."""
     found = np.zeros((len(texts), LONGEST + 4, len(WORDS)), np.float32)
     for row, text in zip(found, texts, strict=True):
         for place, word in enumerate(text.split()[: LONGEST + 4]):
-            row[place, WORDS.index(word)] = 1
+            if word in WORDS:
+                row[place, WORDS.index(word)] = 1
     return found.reshape(len(texts), -1)
 
 
