@@ -254,6 +254,9 @@ def _victims(releases: Mapping[str, Mapping[str, Any]], protections: Sequence[Pa
     Args:
         releases: options of ``precomputed`` for each release by its name; a single one may have an empty name.
         protections: of the only release.
+
+    Raises:
+        RequestError: two of the victims would have one name.
     """
     if protections:
         ((name, options),) = releases.items()
@@ -262,7 +265,11 @@ def _victims(releases: Mapping[str, Mapping[str, Any]], protections: Sequence[Pa
             raise RequestError(
                 f"protection: {', '.join(map(_title, protections))}: one is named twice; allowed: each once"
             )
-        releases = {name or AS_STORED: options, **protected}
+        if (stored := name or AS_STORED) in protected:
+            raise RequestError(
+                f"vectors: {stored!r} names the release and a protection; allowed: another name for the release"
+            )
+        releases = {stored: options, **protected}
     return [{"precomputed": dict(given), **({"name": name} if name else {})} for name, given in releases.items()]
 
 

@@ -152,6 +152,10 @@ class TestOtherDimensions:
         ({"encoder": lambda texts: texts}, r"encoder\(texts\): .* of shape \(300,\) is not allowed: numbers of shape"),
         ({"protection": ["int8", "int8"]}, "protection: int8, int8: one is named twice; allowed: each once"),
         (
+            {"protection": ["rotation", "int8"], "vectors": {"int8": encode(TEXTS)}},
+            "^vectors: 'int8' names the release and a protection; allowed: another name for the release$",
+        ),
+        (
             {"protection": "int8", "vectors": {"a": encode(TEXTS), "b": encode(TEXTS)}},
             "vectors: 2 releases are given with protection; allowed: one release",
         ),
