@@ -77,18 +77,21 @@ class Comparison:
         (old, *_), (new, *_) = self.gains
         is_apart = self._are_apart and (self.difference is None or self._excludes_zero)
         is_shown = self._excludes_zero if self._seeds > 1 and self.difference else is_apart
-        return ("less" if new < old else "more") if is_shown and not self._too_few else ""
+        return ("less" if new < old else "more") if is_shown and not self.why_not_compared else ""
+
+    @property
+    def why_not_compared(self) -> str:
+        """The reason why the gains are not compared; empty: they are."""
+        ends = [end for gain in self.gains for end in gain]
+        return self._too_few or ("" if all(map(is_number, ends)) else "an interval is missing")
 
     @property
     def sentence(self) -> str:
         """The comparison in words."""
-        names, shown = [f"'{row['victim']}'" for row in (self.first, self.other)], []
-        if self._too_few:
-            return f"{self.secret}: {names[1]} is not compared with {names[0]}: {self._too_few}"
-        for gain, low, high in self.gains:
-            if not (is_number(low) and is_number(high)):
-                return f"{self.secret}: {names[1]} is not compared with {names[0]}: an interval is missing"
-            shown.append(f"{gain:.2f} ({low:.2f} to {high:.2f})")
+        names = [f"'{row['victim']}'" for row in (self.first, self.other)]
+        shown = [f"{gain:.2f} ({low:.2f} to {high:.2f})" for gain, low, high in self.gains]
+        if self.why_not_compared:
+            return f"{self.secret}: {names[1]} is not compared with {names[0]}: {self.why_not_compared}"
         if self.gives_away:
             start = f"{self.secret}: {names[1]} gives away {self.gives_away} than {names[0]}"
             return f"{start}: an attacker gains {shown[1]}, not {shown[0]}{self._difference_in_words}"
@@ -109,7 +112,7 @@ class Comparison:
         measured = [*other, *first, *(self.difference or (None, None, None))]
         numbers = [number if is_number(number) and not self._too_few else None for number in measured]
         names = [self.secret, self.other["victim"], self.first["victim"]]
-        shown = self.gives_away or self._too_few or "no difference shown"
+        shown = self.gives_away or self.why_not_compared or "no difference shown"
         return dict(zip(COLUMNS, [*names, *numbers, self._seeds, self.comparisons, shown], strict=True))
 
     @property
@@ -223,4 +226,4 @@ def _gain(row: Row, widening: float) -> tuple[float, float, float]:
     """Return the advantage of the strongest attack, and the ends of its widened 95 % interval, at most 1."""
     known = [row.get(f"attack_advantage{end}") for end in ("", "_low", "_high")]
     gain, low, high = (value if is_number(value) else math.nan for value in known)
-    return gain, gain - widening * (gain - low), min(1.0, gain + widening * (high - gain))
+    return gain, gain - widening * (gain - low), min(gain + widening * (high - gain), 1.0)  # NaN stays

@@ -823,7 +823,8 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "gives_away",
-        "Whether the release gives away less or more than the first one, or no difference is shown.",
+        "Whether the release gives away less or more than the first one, or no difference is shown; or why they are "
+        "not compared.",
         ("report: differences",),
         title="gives away",
         since=SINCE_0_2,

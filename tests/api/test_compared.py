@@ -104,6 +104,20 @@ def test_scores_from_too_few_vectors_are_not_compared():
     assert clear.row["attack_advantage"] == 0.3
 
 
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_a_missing_interval_is_the_same_reason_in_sentence_and_table(end, paired):
+    """Guesses whose paired interval excludes 0 do not change this."""
+    before, after = rows(3)
+    guessed = paired([1.0] * 3, [0.5] * 3)
+    (shown,) = comparisons([before, after | {f"attack_advantage_{end}": None}], ["before", "after"], guessed)
+    assert shown.difference.high < 0
+    assert shown.sentence.endswith("is not compared with 'before': an interval is missing")
+    assert shown.row["gives_away"] == "an interval is missing"
+    assert shown.row["attack_advantage"] == 0.5
+    assert shown.row[f"attack_advantage_{end}"] is None
+    assert shown.gives_away == ""
+
+
 def test_one_release_is_compared_with_nothing():
     assert sentences([BEFORE], ["before"]) == sentences([BEFORE], []) == []
 
