@@ -63,7 +63,7 @@ def main() -> None:
         )
         sys.exit(2)
     except KeyboardInterrupt:
-        Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
+        Console(stderr=True).print("interrupted")
         sys.exit(STATUS)
 
 

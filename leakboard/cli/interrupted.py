@@ -30,7 +30,7 @@ def end_interrupted(folder: Path | None, report: Sequence[str | Path]) -> typer.
         else "no cell is finished"
     )
     shown = f"; `{_command(report)}` shows {'it' if count == 1 else 'them'}" if count else ""
-    line = f"interrupted: {kept}{shown}; `{_command(sys.argv[1:])}` goes on"
+    line = f"interrupted: {kept}{shown}; `{_command(sys.argv[1:])}` {'goes on' if count else 'starts again'}"
     Console(stderr=True, emoji=False).print(line, markup=False, highlight=False, soft_wrap=True)
     return typer.Exit(STATUS)
 

@@ -47,7 +47,7 @@ def test_a_signal_is_an_interruption(started, number, bench):
     assert started.returncode == 130
     (line,) = error.splitlines()
     assert line.startswith("interrupted: no cell is finished; `python ")
-    assert line.endswith(f"/run_benchmark.py {shlex.join(map(str, bench.arguments('run')))}` goes on")
+    assert line.endswith(f"/run_benchmark.py {shlex.join(map(str, bench.arguments('run')))}` starts again")
 
 
 @pytest.mark.parametrize("finished", [0, 2])
@@ -59,7 +59,16 @@ def test_the_message_names_what_is_kept_and_both_commands(finished, tmp_path, ca
     assert end_interrupted(tmp_path, ["report", Path("out")]).exit_code == 130
     kept = f"2 finished cells are kept in {tmp_path}; `python run_benchmark.py report out` shows them"
     line = f"interrupted: {kept if finished else 'no cell is finished'}"
-    assert capsys.readouterr().err == f"{line}; `python run_benchmark.py evaluate 'my rows.csv'` goes on\n"
+    then = "goes on" if finished else "starts again"
+    assert capsys.readouterr().err == f"{line}; `python run_benchmark.py evaluate 'my rows.csv'` {then}\n"
+
+
+def test_a_command_without_cells_promises_none(command_line, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("leakboard.cli.commands.app", interrupt)
+    assert command_line("list") == (130, "", "interrupted\n")
 
 
 def test_evaluate_goes_on_after_an_interruption(tmp_path, command_line, monkeypatch):

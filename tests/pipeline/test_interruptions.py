@@ -50,7 +50,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(case, sleepy, command_line
     _, err = process.communicate(timeout=20)
     assert process.returncode == expected
     assert "Traceback" not in err
-    assert ("interrupted: finished cells are kept" in err) == (case == "ctrl-c")
+    assert ("interrupted: 1 finished cell is kept in " in err) == (case == "ctrl-c")
     assert not (bench.run / "leaderboard.csv").exists()
     before = bench.results()
     assert [path.parent.name[:22] for path in before] == ["letters-hashed-ridge-s"]
