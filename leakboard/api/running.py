@@ -116,10 +116,10 @@ def compute(
         stage_costs={job.key: opened.costs(job) for job in (*opened.jobs, *opened.others)},
         reference=read_reference(suite.home),
         names=suite.names,
-        notes=tuple(display.notes),
         guesses=guesses,
         releases=releases,
-        kept=kept_neighbours(opened, releases),
+        kept=kept_neighbours(opened, releases, display.print),
+        notes=tuple(display.notes),  # after all that may add one
     )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from leakboard.board.schema import Row
 
 if TYPE_CHECKING:
+    from leakboard.interfaces import Floats
     from leakboard.metrics.kept_neighbours import Kept
     from leakboard.pipeline.runner import Run
+    from leakboard.suite.plan import Job
 
 COLUMNS = (
     "release",
@@ -18,29 +20,52 @@ COLUMNS = (
     "task_majority",
 )
 """Columns of `Report.utility`."""
+UNREADABLE = OSError, EOFError, ValueError, KeyError
+"""Errors of files that are lost, cut or damaged."""
 
 
-def kept_neighbours(run: Run, releases: Sequence[str]) -> dict[str, Kept]:
+def kept_neighbours(run: Run, releases: Sequence[str], warn: Callable[[str], None]) -> dict[str, Kept]:
     """Return how many neighbours each release but the first keeps, with the first seed; empty for lost publications.
+
+    All releases are searched with the same test texts. The interval is over users or documents, if the texts have them.
 
     Args:
         run: has the releases as victims.
         releases: their names.
+        warn: takes a line about a file that cannot be read; its release and later ones are left out.
     """
+    if not releases:
+        return {}
+    from leakboard.data.corpora import load_corpus
     from leakboard.metrics.kept_neighbours import neighbours_kept
-    from leakboard.pipeline.publications import load_publications
+    from leakboard.metrics.measures import authors
+    from leakboard.randomness import stream
 
-    published = {}
+    jobs: dict[str, Job] = {}
     for job in run.jobs:
         name = run.suite.names.name("victim", job.cell.victim.label)
-        if name not in published and run.store.has("publications", job.victim_slug, job.victim_key):
-            published[name] = load_publications(
-                run.store.path("publications", job.victim_slug, job.victim_key)
-            ).documents
-    if not releases or releases[0] not in published:
-        return {}
-    first = published[releases[0]]
-    return {name: neighbours_kept(first, published[name]) for name in releases[1:] if name in published}
+        if name in releases and run.store.has("publications", job.victim_slug, job.victim_key):
+            jobs.setdefault(name, job)
+    kept: dict[str, Kept] = {}
+    if not (first := jobs.pop(releases[0], None)):
+        return kept
+    name = releases[0]
+    try:
+        corpus = load_corpus(run.store.path("corpora", first.cell.source.corpus.name, first.corpus_key))
+        units, before = authors(corpus, "test"), _documents(run, first)
+        for name, job in jobs.items():
+            rng = stream(first.cell.seed, corpus.name, "kept neighbours")
+            kept[name] = neighbours_kept(before, _documents(run, job), rng, units)
+    except UNREADABLE as error:
+        warn(f"{name}: the neighbours that releases keep are not counted: a file cannot be read ({error})")
+    return kept
+
+
+def _documents(run: Run, job: Job) -> Mapping[str, Floats]:
+    """Return the vectors of a publication by split, float32 (n, d)."""
+    from leakboard.pipeline.publications import load_publications
+
+    return load_publications(run.store.path("publications", job.victim_slug, job.victim_key)).documents
 
 
 def utility_rows(rows: Sequence[Row], releases: Sequence[str], kept: Mapping[str, Kept]) -> list[Row]:

@@ -10,14 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakboard.interfaces import Floats
+from leakboard.interfaces import Floats, Integers
 from leakboard.metrics.intervals import ratio_interval
 from leakboard.models.search import nearest
 
 NEIGHBOURS = 10
 """Number of neighbours that are compared."""
 MAX_QUERIES = 1_000
-"""Largest number of vectors of test that search; the standard error of the share is at most 0.016."""
+"""Largest number of vectors of test that search. The share's standard error is at most 0.016 if
+they are independent."""
 
 
 class Kept(NamedTuple):
@@ -28,7 +29,9 @@ class Kept(NamedTuple):
     high: float
 
 
-def neighbours_kept(before: Mapping[str, Floats], after: Mapping[str, Floats]) -> Kept:
+def neighbours_kept(
+    before: Mapping[str, Floats], after: Mapping[str, Floats], rng: np.random.Generator, units: Integers | None = None
+) -> Kept:
     """Return the share of the `NEIGHBOURS` nearest vectors of train that stay the nearest.
 
     Equally near vectors count in the order of the rows, so vectors with many ties keep fewer.
@@ -36,9 +39,14 @@ def neighbours_kept(before: Mapping[str, Floats], after: Mapping[str, Floats]) -
     Args:
         before: ``train`` and ``test``, float32 (n, d).
         after: of the same rows, float32 (n, e).
+        rng: draws the vectors of test that search, if there are more than `MAX_QUERIES`.
+        units: int64 (n,), the author of each vector of test, as unit of the interval; None: each vector is a unit.
     """
-    queries = slice(min(len(before["test"]), MAX_QUERIES))
+    count = len(before["test"])
+    queries = np.sort(rng.choice(count, min(count, MAX_QUERIES), replace=False))
     old, new = (nearest(vectors["test"][queries], vectors["train"], NEIGHBOURS).rows for vectors in (before, after))
     kept = np.array([len(np.intersect1d(*pair)) for pair in zip(old, new, strict=True)], np.float64)
     possible = np.full(len(kept), float(old.shape[1]))
-    return Kept(float(kept.sum() / possible.sum()), *ratio_interval(kept, possible, None))
+    return Kept(
+        float(kept.sum() / possible.sum()), *ratio_interval(kept, possible, None if units is None else units[queries])
+    )

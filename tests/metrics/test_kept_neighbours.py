@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from leakboard.metrics.kept_neighbours import MAX_QUERIES, NEIGHBOURS, neighbours_kept
+from leakboard.metrics.intervals import wilson
+from leakboard.metrics.kept_neighbours import MAX_QUERIES, NEIGHBOURS
+from leakboard.metrics.kept_neighbours import neighbours_kept as drawn
 
 TRAIN, TEST, WIDTH = 400, 200, 16
 
@@ -12,6 +14,10 @@ TRAIN, TEST, WIDTH = 400, 200, 16
 def vectors():
     rng = np.random.default_rng(0)
     return {name: rng.normal(size=(n, WIDTH)).astype(np.float32) for name, n in (("train", TRAIN), ("test", TEST))}
+
+
+def neighbours_kept(before, after, units=None, seed=3):
+    return drawn(before, after, np.random.default_rng(seed), units)
 
 
 def changed(vectors, change):
@@ -40,6 +46,34 @@ def test_queries_that_keep_nothing_count(vectors):
 
 
 def test_few_rows_of_train_and_many_of_test(vectors):
+    """The interval of a share of 1 shows how many vectors searched."""
     many = {"train": vectors["train"][:3], "test": np.repeat(vectors["test"], 6, axis=0)}
     assert len(many["test"]) > MAX_QUERIES
-    assert neighbours_kept(many, many).share == 1
+    kept = neighbours_kept(many, many)
+    assert kept.share == 1
+    assert kept.low == pytest.approx(wilson(1.0, MAX_QUERIES, 1.959964)[0], abs=1e-9)
+
+
+def by_user(vectors, users):
+    """Return 2,000 vectors of test sorted by user, the same with half of the users turned around, and the users."""
+    many = {**vectors, "test": np.random.default_rng(4).normal(size=(2_000, WIDTH)).astype(np.float32)}
+    of_row = np.arange(2_000) // (2_000 // users)
+    signs = np.where(of_row < users // 2, 1, -1)[:, None].astype(np.float32)
+    return many, {**many, "test": many["test"] * signs}, of_row
+
+
+def test_queries_are_drawn_from_all_of_test(vectors):
+    """The first 1,000 rows keep all, the last 1,000 nothing: five standard errors of a draw are 0.06."""
+    before, after, _ = by_user(vectors, 20)
+    kept = neighbours_kept(before, after)
+    assert kept.share == pytest.approx(0.5, abs=0.06)
+    assert kept == neighbours_kept(before, after)
+    assert kept != neighbours_kept(before, after, seed=5)
+
+
+def test_the_interval_is_over_users(vectors):
+    """All rows of a user agree, so the interval of 20 users is at least five times as wide as that of 1,000 rows."""
+    before, after, users = by_user(vectors, 20)
+    rows, units = neighbours_kept(before, after), neighbours_kept(before, after, users)
+    assert units.share == rows.share
+    assert units.high - units.low > 5 * (rows.high - rows.low)
