@@ -99,8 +99,8 @@ class Report:
     def differences(self) -> pd.DataFrame:
         """One row per secret and release but the first: the gain from it minus that from the first release.
 
-        The interval holds with all others in 95 % (`leakboard.api.compared`). ``gives_away`` is ``less``, ``more``, or
-        ``no difference shown``.
+        The interval holds with all others in 95 % (`leakboard.api.compared`). ``gives_away`` is ``less``, ``more``,
+        ``no difference shown``, or the reason why nothing is compared.
         """
         return pd.DataFrame([comparison.row for comparison in self._comparisons], columns=[*compared.COLUMNS])
 
@@ -282,7 +282,7 @@ class Report:
 
     @property
     def _utility(self) -> list[Row]:
-        return utility.utility_rows(self._tables["leaderboard.csv"], self.releases, self.kept)
+        return utility.utility_rows(self._tables["leaderboard.csv"], self.releases, self.kept, self._records_of)
 
     def _over_secrets(self) -> pd.DataFrame:
         """Return the rows over all secrets."""
@@ -312,13 +312,17 @@ class Report:
 
     def _guessed(self, row: Row) -> list[RowGuesses]:
         """Return the guesses of the attack of a row, for each of its seeds."""
-        wanted = [row[kind] for kind in KINDS]
-        cells = [
-            (record.seed, self.guesses[record.key])
+        records = sorted(self._records_of(row), key=lambda record: record.seed)
+        return [self.guesses[record.key] for record in records if record.key in self.guesses]
+
+    def _records_of(self, row: Row) -> list[Record]:
+        """Return the records of the dataset, victim and attack of a row; none if the row is empty."""
+        wanted = [row.get(kind) for kind in KINDS]
+        return [
+            record
             for record in self.records
-            if record.key in self.guesses and [self.names.name(kind, getattr(record, kind)) for kind in KINDS] == wanted
+            if [self.names.name(kind, getattr(record, kind)) for kind in KINDS] == wanted
         ]
-        return [guesses for _, guesses in sorted(cells, key=lambda cell: cell[0])]
 
     @property
     def _threats(self) -> list[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from leakboard.board.means import interval
 from leakboard.board.schema import Row
 
 if TYPE_CHECKING:
     from leakboard.interfaces import Floats
     from leakboard.metrics.kept_neighbours import Kept
+    from leakboard.pipeline.records import Record
     from leakboard.pipeline.runner import Run
     from leakboard.suite.plan import Job
 
@@ -68,17 +70,24 @@ def _documents(run: Run, job: Job) -> Mapping[str, Floats]:
     return load_publications(run.store.path("publications", job.victim_slug, job.victim_key)).documents
 
 
-def utility_rows(rows: Sequence[Row], releases: Sequence[str], kept: Mapping[str, Kept]) -> list[Row]:
+def utility_rows(
+    rows: Sequence[Row],
+    releases: Sequence[str],
+    kept: Mapping[str, Kept],
+    records_of: Callable[[Row], Sequence[Record]],
+) -> list[Row]:
     """Return a row with `COLUMNS` for each release.
 
     Args:
         rows: of a leaderboard; its victims are the releases.
         releases: their names.
         kept: neighbours that releases keep.
+        records_of: returns the records that a row averages over.
     """
     made = []
     for release in releases:
         of_release: Row = next((row for row in rows if row["victim"] == release), {})
+        accuracy = dict(zip(COLUMNS[5:7], interval(records_of(of_release), "task_accuracy"), strict=True))
         neighbours = dict(zip(COLUMNS[1:4], kept[release], strict=True)) if release in kept else {}
-        made.append({name: ({"release": release} | of_release | neighbours).get(name) for name in COLUMNS})
+        made.append({name: ({"release": release} | of_release | accuracy | neighbours).get(name) for name in COLUMNS})
     return made

@@ -298,6 +298,17 @@ class TestOwnVectors:
         assert compared.index("What the strongest") < details < compared.index("gives away less than &#39;lsa&#39;")
         assert compared.index("What it costs") < compared.index("lsa 0.900") < compared.index("other 0.900") < details
 
+    def test_the_table_of_costs_has_the_interval_of_the_task(self, tmp_path):
+        (task,) = (metric for metric in record().metrics if metric.name == "task_accuracy")
+        unknown = dataclasses.replace(task, low=None, high=None)
+        others = [metric for metric in record().metrics if metric.name != "task_accuracy"]
+        two = [record(), dataclasses.replace(record(), victim="other", metrics=[*others, unknown])]
+        ends = report(*two, releases=("lsa", "other")).utility[["task_accuracy_low", "task_accuracy_high"]]
+        assert ends.iloc[0].tolist() == [task.low, task.high]
+        assert ends.iloc[1].isna().all()
+        page = self.saved(tmp_path, *two, releases=("lsa", "other"))
+        assert f"lsa 0.900 {task.low:.3f} to {task.high:.3f} other 0.900 What" in page[page.index("What it costs") :]
+
     def test_presence_is_no_secret(self, tmp_path):
         scores = [Metric("privacy_best_constant", 0.5), Metric("attack_advantage", 0.8, low=0.6, high=1.0)]
         of_store = {"secrets": ("presence",), "threat": "presence", "attack_metric": "auc", "test_size": 400}
