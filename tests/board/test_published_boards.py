@@ -19,6 +19,7 @@ COMPUTED_AGAIN = {
     "mechanisms",
     "noise_training",
     "sanitisers",
+    "text_inversion",
     "training_steps",
     "vector_stores",
     "word_recovery",
@@ -47,13 +48,17 @@ COLUMNS = {
     "difference standard_errors",
 }
 """Users' scripts rely on these names and their order; new columns are added at the end."""
+WORDS_FOUND = "numbers_found numbers_floor names_found names_floor rare_words_found rare_words_floor"
 OF_THREATS = {
+    "ag": {"leaderboard.csv": WORDS_FOUND},
     "sanitisers": {
         "leaderboard.csv": "words_kept context_free_bound sensitive_right true_epsilon unused_budget",
         "best_known.csv": "words_kept context_free_bound sensitive_right true_epsilon unused_budget",
     },
+    "text_inversion": {"leaderboard.csv": WORDS_FOUND},
     "vector_stores": {
-        "leaderboard.csv": "linked_at_1_percent_false_links linked_first stolen_vectors candidate_texts",
+        "leaderboard.csv": "linked_at_1_percent_false_links linked_first stolen_vectors candidate_texts "
+        f"{WORDS_FOUND}",
         "best_known.csv": "linked_at_1_percent_false_links linked_first stolen_vectors candidate_texts",
     },
 }
