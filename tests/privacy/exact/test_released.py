@@ -4,6 +4,7 @@ import importlib
 import math
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,32 @@ from leakboard.victims._word_files import word_file
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "released_sanitisers.md"
+NUMBERS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+    "twenty-one",
+    "twenty-two",
+    "twenty-three",
+]
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +76,15 @@ def test_the_page_has_a_row_for_each_case_with_the_exact_probabilities(cases):
     counted = [found[5] for found in rows]
     assert [found[:5] + found[6:] for found in rows] == [found[:5] + found[6:] for found in expected]
     assert [bool(cell) for cell in counted] == [bool(case.program) for case in cases]
+
+
+def test_the_first_sentence_counts_the_verdicts(cases):
+    sentence = re.search(
+        r"^Of (.*) tested cases, (.*) keep .*, (.*) violate it, and (.*) show ", PAGE.read_text("utf-8"), re.M
+    )
+    verdicts = Counter(case.verdict for case in cases)
+    expected = [len(cases), *(verdicts[name] for name in ("holds", "violated", "shows an unknown word"))]
+    assert [NUMBERS.index(word) for word in sentence.groups()] == expected
 
 
 def test_counts_on_the_page_agree_with_the_exact_law(cases, benchmark):
