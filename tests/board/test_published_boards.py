@@ -57,8 +57,7 @@ OF_THREATS = {
     },
     "text_inversion": {"leaderboard.csv": WORDS_FOUND},
     "vector_stores": {
-        "leaderboard.csv": "linked_at_1_percent_false_links linked_first stolen_vectors candidate_texts "
-        f"{WORDS_FOUND}",
+        "leaderboard.csv": f"linked_at_1_percent_false_links linked_first stolen_vectors candidate_texts {WORDS_FOUND}",
         "best_known.csv": "linked_at_1_percent_false_links linked_first stolen_vectors candidate_texts",
     },
 }
