@@ -6,28 +6,36 @@ of y with the other words, and closed forms. The length r has the law Gamma(2, 1
     exp(-epsilon a) (1 + epsilon a) - exp(-epsilon b) (1 + epsilon b).
 
 Between two special directions this is a smooth function of the direction. Special are those of the corners of the
-words' Voronoi cells, those along an edge of a cell, and those in which a bisector is met first. The Gauss-Legendre rule
-runs over each piece, which is halved towards its ends. Twice the nodes change no logarithm by more than 1e-9.
+words' Voronoi cells, those along an edge of a cell, and those in which a bisector is met first. Rays that are scaled
+to one length meet it first in another direction than rays that are not; both are special. The Gauss-Legendre rule runs
+over each piece, which is halved towards its ends: the more often, the further epsilon times a length is from 1.
+Twice the nodes change no logarithm by more than 1e-9, for eight words with epsilon times their spread from 1e-5 to 1e4.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import gammainc
 
 from leakboard.interfaces import Integers
 from leakboard.privacy.channels.words import Numbers
 
 MAX_WORDS = 30
-"""Largest vocabulary: the time grows with V^4, and one row of 30 words takes seconds."""
+"""Largest vocabulary: the time grows with V^4. A row of 30 words takes 11 s at epsilon 1, and 28 s at epsilon 1e-6."""
 NODES = 16
 """Nodes of the rule on each part of a piece."""
 HALVINGS = 6
-"""Halvings of a piece towards each of its ends."""
+"""Least halvings of a piece towards each of its ends."""
+MARGIN = 3
+"""Halvings beyond the angle in which the integrand changes."""
+LEAST_LENGTH = 1e-12
+"""Least length to a bisector that counts, as a share of the largest."""
 LEAST_ANGLE = 1e-13
-"""Least angle between two special directions; nearer ones are one."""
+"""Least angle between two special directions, and of an integrand's change. Nearer directions are one."""
 RAYS = 4_096
 """Rays that are computed at once; with 30 words they take about 100 MB."""
 
@@ -49,7 +57,8 @@ def log_nearest(
     distinct, first, place = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
     corners, logs = _corners(distinct), np.full((len(rows), len(vectors)), -np.inf)
     for row, start in zip(logs, distinct[place.ravel()[rows]], strict=True):
-        angles, weights = _nodes(_special(distinct, start, corners, shape))
+        halvings = _halvings(distinct - start, epsilon, shape)
+        angles, weights = _nodes(_special(distinct, start, corners, shape), halvings)
         for block in (slice(at, at + RAYS) for at in range(0, len(angles), RAYS)):
             rays = along(np.stack([np.cos(angles[block]), np.sin(angles[block])], axis=1))
             parts = _log_on_rays(distinct - start, rays, epsilon) + np.log(weights[block, None])
@@ -68,10 +77,8 @@ def _log_on_rays(offsets: Numbers, rays: Numbers, epsilon: float) -> Numbers:
     lower = np.maximum(np.where(rises < 0, meets, 0).max(2), 0)
     is_never = ((rises == 0) & (gaps < 0)).any(2) | (upper <= lower)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        left = 1 + epsilon * lower
         width = epsilon * (upper - lower)
-        rest = np.where(np.isinf(upper), 0, np.exp(-width) * (left + width))
-        logs = np.log(left - rest) - epsilon * lower
+        logs = np.log(gammainc(2, width) - epsilon * lower * np.expm1(-width)) - epsilon * lower
     return np.where(is_never, -np.inf, logs)
 
 
@@ -104,6 +111,8 @@ def _special(vectors: Numbers, start: Numbers, corners: Numbers, shape: Numbers)
         -edges @ inverse,
         across @ shape,
         -across @ shape,
+        across @ inverse,
+        -across @ inverse,
     ]
     directions = np.concatenate(seen)
     directions = directions[np.abs(directions).max(1) > 0]
@@ -112,11 +121,28 @@ def _special(vectors: Numbers, start: Numbers, corners: Numbers, shape: Numbers)
     return kept
 
 
-def _nodes(angles: Numbers) -> tuple[Numbers, Numbers]:
-    """Return angles and their weights, which add up to 1, float64 (n,) each."""
+def _halvings(offsets: Numbers, epsilon: float, shape: Numbers) -> int:
+    """Return how often the pieces are halved towards each end.
+
+    A ray straight to a bisector has some length l. Next to the direction along that bisector, the integrand changes
+    within an angle of about epsilon l. Next to a corner, it changes within about 1 / (epsilon l).
+    """
+    first, second = np.triu_indices(len(offsets), 1)
+    squares = (offsets**2).sum(1) / 2
+    slopes = np.linalg.norm((offsets[first] - offsets[second]) @ shape, axis=1)
+    lengths = np.abs(squares[first] - squares[second]) / slopes
+    lengths = epsilon * lengths[lengths > LEAST_LENGTH * lengths.max(initial=0)]
+    shortest = min(1.0, float(np.linalg.norm(shape, -2)))  # of A u, which scaled rays divide by
+    angle = min(shortest * lengths.min(initial=1), 1 / lengths.max(initial=1))
+    return max(HALVINGS, math.ceil(MARGIN - math.log2(max(angle, LEAST_ANGLE))))
+
+
+def _nodes(angles: Numbers, halvings: int) -> tuple[Numbers, Numbers]:
+    """Return angles and their positive weights, which add up to 1, float64 (n,) each."""
     ends = np.append(angles[1:], angles[0] + 2 * np.pi)
-    half_way = np.append(0, 0.5 ** np.arange(HALVINGS, 0, -1))
+    half_way = np.append(0, 0.5 ** np.arange(halvings, 0, -1))
     edges = angles[:, None] + (ends - angles)[:, None] * np.append(half_way, 1 - half_way[-2::-1])
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     half = np.diff(edges, axis=1)[..., None] / 2
-    return (edges[:, :-1, None] + half * (nodes + 1)).ravel(), (half * weights).ravel() / (2 * np.pi)
+    found, shares = (edges[:, :-1, None] + half * (nodes + 1)).ravel(), (half * weights).ravel() / (2 * np.pi)
+    return found[shares > 0], shares[shares > 0]  # rounding leaves pieces of width 0

@@ -169,28 +169,44 @@ def test_one_word_of_two_in_a_plane_is_a_bessel_integral(epsilon):
 
 
 @pytest.mark.parametrize("recipe", RECIPES[:4], ids=lambda recipe: type(recipe).__name__)
-@pytest.mark.parametrize("epsilon", [0.1, 20.0])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 20.0, 1e4])
 def test_the_integral_in_a_plane_has_converged(recipe, epsilon, monkeypatch):
-    channel = fitted(replace(recipe, epsilon=epsilon), PLANE)
-    logs = matrix(channel)
+    assert_converged(fitted(replace(recipe, epsilon=epsilon), PLANE), monkeypatch)
+
+
+@pytest.mark.parametrize("recipe", [Mahalanobis, MahalanobisAsInPyPantera])
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0])
+def test_the_integral_over_elongated_noise_has_converged(recipe, epsilon, monkeypatch):
+    elongated = space_of(rng().normal(size=(8, 2)) * [300.0, 1.0])
+    assert_converged(fitted(recipe(epsilon=epsilon, covariance=1.0), elongated), monkeypatch)
+
+
+def assert_converged(channel, monkeypatch):
+    """Twice the nodes change no logarithm by more than 1e-9."""
+    rows = np.array([0, 3])
+    logs = channel.log_probabilities(rows)
     assert np.abs(np.exp(logs).sum(1) - 1).max() < 1e-12
     monkeypatch.setattr(plane, "NODES", 2 * plane.NODES)
     monkeypatch.setattr(plane, "RAYS", 1_000)
-    assert np.abs(matrix(channel) - logs).max() < 1e-9
+    assert np.abs(channel.log_probabilities(rows) - logs).max() < 1e-9
 
 
-def test_close_words_in_a_plane_keep_the_theorem():
-    """Rays at equal angles would show close words with more than the claimed ratio."""
-    close = space_of([[-6.0, 0.0], [6.0, 0.0], [-6.0, 0.05], [6.0, 0.05]])
-    audit = audit_channel(fitted(MultivariateLaplace(epsilon=1.0), close), rng())
+CLOSE = [[-6.0, 0.0], [6.0, 0.0], [-6.0, 0.05], [6.0, 0.05]]
+"""Rays at equal angles would show these words with more than the claimed ratio."""
+SIX = rng().normal(size=(6, 2))
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-5, 1.0])
+@pytest.mark.parametrize("vectors", [CLOSE, SIX], ids=["four", "six"])
+def test_close_words_in_a_plane_keep_the_theorem(vectors, epsilon):
+    audit = audit_channel(fitted(MultivariateLaplace(epsilon=epsilon), space_of(vectors)), rng())
     assert 0.5 < audit.used <= 1
     assert audit.verdict == "holds"
 
 
 @pytest.mark.slow
 def test_rays_in_a_plane_are_too_few_to_refute_a_theorem():
-    close = space_of([[-6.0, 0.0], [6.0, 0.0], [-6.0, 0.05], [6.0, 0.05]])
-    audit = audit_channel(fitted(Vickrey(epsilon=1.0, second=0.0), close), rng())
+    audit = audit_channel(fitted(Vickrey(epsilon=1.0, second=0.0), space_of(CLOSE)), rng())
     assert audit.used > 1.1
     assert audit.verdict == "holds"  # proved
 
