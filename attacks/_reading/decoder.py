@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch.nn.functional import cross_entropy, softplus
@@ -34,6 +34,8 @@ GUIDED = 256
 """Number of pieces with evidence: a text has fewer, and all pieces would take as long as the products of the model."""
 HEAD = 64
 """Width of an attention head."""
+EAGER: dict[str, Any] = {"attn_implementation": "eager"}
+"""On a CPU the fused kernel multiplies head by head."""
 DROPOUT = 0.1
 """After embeddings and layers; attention weights have none."""
 Reduction = Literal["mean", "sum"]
@@ -92,7 +94,7 @@ class Decoder(torch.nn.Module):
             embd_pdrop=DROPOUT,
             resid_pdrop=DROPOUT,
             attn_pdrop=0.0,
-            attn_implementation="eager",  # on a CPU the fused kernel multiplies head by head
+            **EAGER,
             bos_token_id=START,
             eos_token_id=END,
         )
