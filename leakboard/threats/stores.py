@@ -70,6 +70,8 @@ class StoreThief(Attack):
     """An attack of a thief of a vector store."""
 
     steals_store: ClassVar[bool] = True
+    reads_published_texts: ClassVar[bool] = False
+    """Whether the thief sees published words instead of vectors: a store has vectors."""
     pairs: int = 0
     """Number of known pairs of a text and its stored vector."""
 

@@ -84,7 +84,8 @@ class TestPlantedTruth:
         assert linked[names[2]] < 0.2
         found = made.differences.set_index("release")
         assert found["secret"].unique().tolist() == ["which text a vector is of"]
-        assert found.loc[names[2], "first_advantage"] > found.loc[names[2], "attack_advantage"]
+        assert all("too few" in reason for reason in found["gives_away"])  # so no gains are compared
+        assert found["attack_advantage"].isna().all()
         kept = made.utility.set_index("release")["neighbours_kept"]
         assert np.isnan(kept["as stored"])
         assert kept["rotation"] == pytest.approx(1, abs=0.01)

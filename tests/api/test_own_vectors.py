@@ -540,5 +540,7 @@ class TestCommand:
     )
     def test_a_wrong_request_is_one_line(self, evaluate, options, message):
         code, _, err = evaluate(*options.pop("options", ()), **options)
-        assert (code, err.count("\n")) == (2, 1), err
-        assert message in err
+        *before, error = err.splitlines()
+        assert (code, error.startswith("error: ")) == (2, True), err
+        assert all(line.startswith("attacks on") for line in before), err  # the estimate
+        assert message in error
