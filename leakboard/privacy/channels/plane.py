@@ -19,7 +19,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import gammainc
 
 from leakboard.interfaces import Integers
 from leakboard.privacy.channels.words import Numbers
@@ -68,6 +67,8 @@ def log_nearest(
 
 def _log_on_rays(offsets: Numbers, rays: Numbers, epsilon: float) -> Numbers:
     """Return ln of the probability that each word is nearest on each ray, float64 (n, V)."""
+    from scipy.special import gammainc
+
     slopes, squares = rays @ offsets.T, (offsets**2).sum(1) / 2
     gaps = squares[None, :] - squares[:, None]  # of the second word less the first
     rises = slopes[:, None, :] - slopes[:, :, None]
