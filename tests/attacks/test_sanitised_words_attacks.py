@@ -1,10 +1,11 @@
 """Attacks on sanitised words: equal to brute force, within the bound of a known law, and above single words there."""
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from planted_channel import MATRIX, SPACE, WORDS, channel
 
 from leakboard.attacks._reading.lattice import Pairs, likeliest_text, likeliest_words, pair_posteriors
 from leakboard.attacks._reading.likely_words import Lattice, OwnWords, lattices, read_words
@@ -13,7 +14,6 @@ from leakboard.attacks.sequence_bayes import SequenceBayes
 from leakboard.errors import NotApplicable
 from leakboard.models.trigrams import Trigrams
 from leakboard.pipeline.publications import fit, publish
-from leakboard.privacy.channels.channel import ChannelClaim, FittedChannel
 from leakboard.privacy.channels.noisy_vectors import MultivariateLaplace
 from leakboard.privacy.channels.randomised_response import RandomisedResponse
 from leakboard.privacy.channels.texts import TOKEN, TextChannel
@@ -24,30 +24,7 @@ from leakboard.suite.options import build
 from leakboard.threats.threat import VictimSide
 from leakboard.victims.sanitiser import Sanitiser
 
-WORDS = ["red", "green", "blue", TOKEN]
-SPACE = WordSpace(WORDS, np.eye(4))
 LENGTH = 4
-
-
-MATRIX = np.array([[0.1, 0.7, 0.1, 0.1], [0.1, 0.2, 0.6, 0.1], [0.7, 0.1, 0.1, 0.1], [0.2, 0.1, 0.1, 0.6]])
-
-
-@dataclass(frozen=True)
-class Planted(FittedChannel):
-    """A channel of four words with a given matrix, which is far from symmetric."""
-
-    matrix: np.ndarray
-
-    @property
-    def claim(self):
-        return ChannelClaim(0.0, "different words")
-
-    def log_probabilities(self, rows):
-        return np.log(self.matrix)[rows]
-
-
-def channel(matrix=MATRIX, **more):
-    return TextChannel(Planted(SPACE, matrix), **more)
 
 
 def randomised(epsilon):
