@@ -36,14 +36,20 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.slow
-def test_what_the_pages_show_works_in_order_and_passes_its_own_tests(tmp_path, monkeypatch):
-    """A reader follows all pages in one folder; tasks run in this process."""
+@pytest.fixture
+def in_new_folder(tmp_path, monkeypatch):
+    """Work in a new folder, and run tasks in this process."""
     monkeypatch.chdir(tmp_path)
     execute = runner.execute
     monkeypatch.setattr(
         runner, "execute", lambda opened, display, engine, force: execute(opened, display, InProcess(), force)
     )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("in_new_folder")
+def test_what_the_pages_show_works_in_order_and_passes_its_own_tests():
+    """A reader follows all pages in one folder."""
     reader = Reader()
     for page in [page for page in PAGES if page != OF_STORES]:
         print(f"reading {page.relative_to(ROOT)}")
@@ -60,13 +66,9 @@ def test_what_the_pages_show_works_in_order_and_passes_its_own_tests(tmp_path, m
 
 
 @pytest.mark.slow
-def test_the_page_of_sanitisers_prints_its_shares_to_two_digits(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("in_new_folder")
+def test_the_page_of_sanitisers_prints_its_shares_to_two_digits():
     """Its numbers are from 0 to 1, so two percent points of other pages would hide any change."""
-    monkeypatch.chdir(tmp_path)
-    execute = runner.execute
-    monkeypatch.setattr(
-        runner, "execute", lambda opened, display, engine, force: execute(opened, display, InProcess(), force)
-    )
     Reader(allowed=0.02).read((DOCS / "sanitisers.md").read_text("utf-8"))
 
 
