@@ -1,6 +1,6 @@
 """Define the task of the portfolio's classifiers, and a trained classifier."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +20,13 @@ Scores = dict[str, Floats]
 Release = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
 """Adds fresh noise to inputs, float (n, d), at each call."""
 Scorer = Callable[[Floats], Scores]
+
+
+def shifted(scores: Mapping[str, Floats], offset: float) -> Scores:
+    """Add an offset to the score of each secret's last value; the last value of an entity is "present"."""
+    return {
+        name: values + np.array([0.0] * (values.shape[1] - 1) + [offset], np.float32) for name, values in scores.items()
+    }
 
 
 @dataclass(frozen=True)

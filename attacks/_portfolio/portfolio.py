@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from leakboard.attacks._portfolio.ensemble import Ensemble, train_ensemble
-from leakboard.attacks._portfolio.members import Family, Member, Release, Scores, Task
+from leakboard.attacks._portfolio.members import Family, Member, Release, Scores, Task, shifted
 from leakboard.attacks._portfolio.portfolio_options import PAPERS, PortfolioAttack
 from leakboard.attacks._portfolio.sources import FittedSources, fit_sources
 from leakboard.attacks._portfolio.trainer import Trainer
@@ -55,17 +55,13 @@ class FittedPortfolio:
         """Guess the secrets of published vectors, float32 (n, d), or of m publications of each text, (n, m, d)."""
         several = vectors if vectors.ndim == 3 else None
         scores = self.attacker(vectors if several is None else trimmed_mean(several, self.trim), several)
-        return SecretGuesses(self._shifted(scores), self.details, self._shifted(self.on_dev))
-
-    def _shifted(self, scores: Scores) -> Scores:
-        return {
-            name: values + np.array([0.0] * (values.shape[1] - 1) + [self.offset], np.float32)
-            for name, values in scores.items()
-        }
+        return SecretGuesses(shifted(scores, self.offset), self.details, shifted(self.on_dev, self.offset))
 
 
 def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> FittedPortfolio | FittedSources:
     """Train one classifier on the vectors of the known texts, or an ensemble that is stacked on dev.
+
+    For ``sources`` nothing is trained: the known texts are the sources of published words.
 
     Args:
         options: chooses the classifiers and their inputs.

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from leakboard.attacks._portfolio.members import Scores, shifted
 from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Floats, Secret
@@ -54,7 +55,7 @@ class FittedSources:
     known: KnownTexts
     smoothing: float
     temper: float
-    on_dev: Mapping[str, Floats]
+    on_dev: Scores
     """Scores of the dev texts, without the offset, by the texts of train alone."""
     offset: float = 0.0
     """Added to the score of a secret's last value; the last value of an entity is "present"."""
@@ -67,11 +68,7 @@ class FittedSources:
         details = (
             f"{len(self.known.texts):,} sources; smoothing {self.smoothing:g}, temper {self.temper:g} chosen on dev"
         )
-        return SecretGuesses(self._shifted(scores), details, self._shifted(self.on_dev))
-
-    def _shifted(self, scores: Mapping[str, Floats]) -> dict[str, Floats]:
-        shift = {name: [0.0] * (values.shape[1] - 1) + [self.offset] for name, values in scores.items()}
-        return {name: values + np.array(shift[name], np.float32) for name, values in scores.items()}
+        return SecretGuesses(shifted(scores, self.offset), details, shifted(self.on_dev, self.offset))
 
 
 def fit_sources(view: SecretsView, observations: int, seed: int) -> FittedSources:
@@ -87,7 +84,7 @@ def fit_sources(view: SecretsView, observations: int, seed: int) -> FittedSource
     flat = [[word for copy in of_text for word in copy] for of_text in zip(*copies, strict=True)]
     found = dict(zip(SMOOTHING, log_likelihoods(channel, view.train.texts, flat, SMOOTHING), strict=True))
 
-    def scored(options: tuple[float, float]) -> dict[str, Floats]:
+    def scored(options: tuple[float, float]) -> Scores:
         return _scores(found[options[0]], options[1], view.train, view.secrets)
 
     def likelihood(options: tuple[float, float]) -> float:
@@ -164,7 +161,7 @@ def _law(channel: TextChannel, plain: Sequence[str], seen: Mapping[str, int]) ->
     return law
 
 
-def _scores(logs: Logs, temper: float, known: KnownTexts, secrets: Sequence[Secret]) -> dict[str, Floats]:
+def _scores(logs: Logs, temper: float, known: KnownTexts, secrets: Sequence[Secret]) -> Scores:
     """Return the log-probability of each value of each secret, float32 (texts, values)."""
     from scipy.special import softmax
 
