@@ -111,7 +111,7 @@ class FittedInversion:
     encode: Encode | None
     """Answers questions; None: no question is asked."""
     asked: str
-    """Who answers the questions, or why nobody does."""
+    """Who answers the questions, or why there is no answer."""
     seed: int
 
     def __call__(self, vectors: Floats) -> TextGuesses:

@@ -95,7 +95,7 @@ class FittedSearch:
     encode: Callable[[Texts], Floats] | None
     """Answers questions; None: no question is asked."""
     asked: str
-    """Who answers the questions, or why nobody does."""
+    """Who answers the questions, or why there is no answer."""
 
     def __call__(self, vectors: Floats) -> TextGuesses:
         """Search for the text of each vector."""

@@ -31,7 +31,7 @@ from leakboard.attacks._reading.language_model import END, FIRST_UNIT, PADDING, 
 PREFIX = 4
 """Positions of the vectors."""
 GUIDED = 256
-"""Number of pieces with evidence: a text has fewer, and all pieces would take as long as the products of the model."""
+"""Number of pieces with evidence. A text has fewer; evidence for all pieces would be as large as the logits."""
 HEAD = 64
 """Width of an attention head."""
 EAGER: dict[str, Any] = {"attn_implementation": "eager"}

@@ -11,8 +11,9 @@ The first is the truncated geometric mechanism of Ghosh, Roughgarden and Sundara
 second has P(y | x) proportional to exp(-epsilon min(d, threshold) / 2), and the claim holds as TEM's does.
 
 The released code seeds all noise with 42 by default (``core.py:20,31,46-47,63``). A reader who counts the words before
-this one can draw the noise again. The option ``public_seed`` shows the mechanism to this reader. Not here: several
-lists of which the code publishes a random one, and words that only some of these lists have.
+this one can draw the noise again. The option ``public_seed`` shows the mechanism to this reader.
+
+The released code can also keep several lists of words, and draws one for each word. Here there is one list.
 """
 
 from __future__ import annotations
