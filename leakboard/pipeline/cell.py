@@ -33,14 +33,11 @@ def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]], RowGuesse
     A skipped cell has no costs and no guesses.
     """
     job = stages.job
-    attack = job.cell.attack.build(stages.registry)
-    corpus, auxiliary = stages.sides()
-    if auxiliary is None:
-        assert job.cell.source.other, "without a regime, the source names the attacker's dataset"
-        auxiliary = stages.dataset(job.cell.source.other, job.other_key)
+    corpus, auxiliary = stages.sides()[0], stages.attackers_corpus()
     skipped = partial(make_record, job, "skipped", checks=corpus.checks)
-    if reason := job.skip or stages.why_not_applicable() or why_no_attack(attack, corpus, auxiliary, None):
+    if reason := stages.why_skipped():
         return skipped(reason), [], None
+    attack = job.cell.attack.build(stages.registry)
     folder = stages.publications_folder()
     published = load_publications(folder)
     if reason := why_no_attack(attack, corpus, auxiliary, published):

@@ -36,6 +36,8 @@ class Schedule:
     _later: list[Task] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
     """Name of the task that makes an artefact, by the artefact's identity."""
+    _users: dict[str, list[Job]] = field(default_factory=dict)
+    """Jobs of the cells that need an artefact, by its identity."""
     _run: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
@@ -48,7 +50,7 @@ class Schedule:
         source, victim, attack, gold = job.cell.source, job.cell.victim, job.cell.attack, job.gold
         if source.other:
             self._load(job, source.other, job.other_key)
-        published = self._publish(job)
+        published = self._publish(job, job)
         plugins, needs = [victim, attack], [job.attack_needs, job.engine_needs]
         if gold:
             plugins, needs = [*plugins, gold.cell.victim], [*needs, gold.needs]
@@ -67,8 +69,11 @@ class Schedule:
             self._loading.append(Task(name, load_dataset, (job, self.folders, choice, key), **options))
         return self._names[key]
 
-    def _publish(self, job: Job) -> str:
-        """Add the tasks that fit and publish for a job, unless they were added; return the name of the last."""
+    def _publish(self, job: Job, user: Job) -> str:
+        """Add the tasks that fit and publish for a job, unless they were added; return the name of the last.
+
+        The user is the job of the cell that needs the publications.
+        """
         cell, gold, names = job.cell, job.gold, self.suite.names
         dataset, victim = names.name("dataset", cell.source.label), names.name("victim", cell.victim.label)
         stages = [
@@ -79,16 +84,17 @@ class Schedule:
         # the attack also reads what the model of the suite's `gold` publishes, but `Task.after` names one task,
         # so the chain is publish gold, fit, publish, attack
         if gold and gold.victim_key != job.victim_key:
-            after = self._publish(gold)
+            after = self._publish(gold, user)
             if gold.fit_key == job.fit_key:
                 stages = stages[1:]  # both victims share the fit
         for key, verb, name, call, label in stages:
+            self._users.setdefault(key, []).append(user)
             if key not in self._names:
                 self._names[key] = name
                 reserved = self._reservation(f"{verb} {job.victim_slug}", key)
                 uses = self._uses([cell.victim], [job.needs])
                 options = {"after": after, "kind": f"{verb} {label}", "reservation": reserved, **uses}
-                self._later.append(Task(name, call, (job, self.folders), **options))
+                self._later.append(Task(name, call, (job, self._users[key], self.folders), **options))
             after = self._names[key]
         return after
 

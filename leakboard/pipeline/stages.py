@@ -22,7 +22,7 @@ from leakboard.store import Store, digest
 from leakboard.suite.cells import Choice
 from leakboard.suite.plan import Job
 from leakboard.suite.registry import Registry
-from leakboard.threats.threat import why_no_fit
+from leakboard.threats.threat import why_no_attack, why_no_fit
 from leakboard.workspace import resumable
 
 
@@ -91,6 +91,21 @@ class Stages:
     def why_not_applicable(self) -> str:
         """Return why the victim cannot be trained on the dataset, or an empty string."""
         return why_no_fit(self.victim, self.whole())
+
+    def attackers_corpus(self) -> Corpus:
+        """Return the attacker's own corpus: a part of the dataset, or another dataset."""
+        if (auxiliary := self.sides()[1]) is not None:
+            return auxiliary
+        other = self.job.cell.source.other
+        assert other, "without a regime, the source names the attacker's dataset"
+        return self.dataset(other, self.job.other_key)
+
+    def why_skipped(self) -> str:
+        """Return why the cell is skipped, as far as is known before the victim is fitted; empty: it is not."""
+        if reason := self.job.skip or self.why_not_applicable():
+            return reason
+        attack = self.job.cell.attack.build(self.registry)
+        return why_no_attack(attack, self.sides()[0], self.attackers_corpus(), None)
 
     @property
     def unfinished(self) -> Path:

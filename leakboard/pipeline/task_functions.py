@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from leakboard.errors import StopRun, failure_line
 from leakboard.execution.tasks import Interruption
@@ -26,20 +27,46 @@ def load_dataset(job: Job, folders: RunFolders, choice: Choice, key: str, warn: 
     stages.dataset(choice, key)
 
 
-def fit_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> None:
-    """Fit a job's victim, if the victim applies to the dataset and is not in the store."""
+def fit_victim(job: Job, users: Sequence[Job], folders: RunFolders, warn: Callable[[str], None]) -> None:
+    """Fit a job's victim, if the victim is not in the store.
+
+    Args:
+        job: of the victim.
+        users: jobs that need the victim; if all of their cells are skipped, nothing is fitted.
+        folders: of the run.
+        warn: reports a warning.
+    """
     stages = Stages(job, folders, warn, job.needs)
-    if not stages.why_not_applicable():
+    if _is_needed(stages, users):
         stages.discard_old(stages.store.path("victims", job.victim_slug, job.fit_key), stages.unfinished)
         stages.fitted_folder()
 
 
-def publish_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> None:
-    """Publish with a job's victim, if the victim applies to the dataset and the store lacks its publications."""
+def publish_victim(job: Job, users: Sequence[Job], folders: RunFolders, warn: Callable[[str], None]) -> None:
+    """Publish with a job's victim, if the store lacks its publications.
+
+    Args:
+        job: of the victim.
+        users: jobs that need the publications; if all of their cells are skipped, nothing is published.
+        folders: of the run.
+        warn: reports a warning.
+    """
     stages = Stages(job, folders, warn, job.needs)
-    if not stages.why_not_applicable():
+    if _is_needed(stages, users):
         stages.discard_old(stages.store.path("publications", job.victim_slug, stages.publications_key))
         stages.publications_folder()
+
+
+def _is_needed(stages: Stages, users: Sequence[Job]) -> bool:
+    if stages.why_not_applicable():
+        return False
+    return not all(_is_skipped(Stages(user, stages.folders, stages.warn, stages.job.needs)) for user in users)
+
+
+def _is_skipped(stages: Stages) -> bool:
+    with suppress(Exception):  # the cell's own task fails for the same reason
+        return bool(stages.why_skipped())
+    return False
 
 
 def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:

@@ -38,7 +38,7 @@ def planned(run):
 def stages_of(job):
     """Return the tasks that come before the attack, to be called with folders and a function that warns."""
     load = partial(task_functions.load_dataset, job, choice=job.cell.source.corpus, key=job.corpus_key)
-    return load, partial(task_functions.fit_victim, job), partial(task_functions.publish_victim, job)
+    return load, *(partial(stage, job, [job]) for stage in (task_functions.fit_victim, task_functions.publish_victim))
 
 
 def test_a_task_does_its_own_stage(run, planned):
@@ -51,6 +51,20 @@ def test_a_task_does_its_own_stage(run, planned):
     assert task_functions.run_cell(job, folders, print) == ""
     assert run.record(job).status == "ok"
     assert dataclasses.replace(run).cached(job) == ["result", *made]
+
+
+def test_nothing_is_fitted_for_skipped_cells_alone(bench):
+    registry = Registry(bench.files)
+    suite = load_suite(str(bench.suite(attacks=["ridge", "nearest_neighbour"])), registry)
+    run = open_run(suite, suite.cells(), bench.out, registry, reuse=False)
+    skipped, applicable = sorted(run.jobs, key=lambda job: job.cell.attack.name)
+    folders = RunFolders(run.store.root, run.cells, run.plugin_files)
+    for users, made in [([skipped], ["corpus"]), ([skipped, applicable], ["publications", "victim", "corpus"])]:
+        task_functions.fit_victim(skipped, users, folders, print)
+        task_functions.publish_victim(skipped, users, folders, print)
+        assert dataclasses.replace(run).cached(applicable) == made
+    task_functions.run_cell(skipped, folders, print)
+    assert run.record(skipped).reason == "nearest_neighbour attacks words, hashed publishes none"
 
 
 class TestOtherRuns:

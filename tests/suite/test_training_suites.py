@@ -190,7 +190,7 @@ class TestResuming:
     def test_an_interrupted_fit_goes_on_and_leaves_nothing(self, bench, tmp_path, monkeypatch):
         job, folders = self.planned(bench)
         whole = RunFolders(tmp_path / "whole", tmp_path / "cells", ())
-        fit_victim(job, whole, print)
+        fit_victim(job, [job], whole, print)
         monkeypatch.setattr(training, "SAVE_SECONDS", -1.0)
         advance, steps = training.Training.advance, []
 
@@ -202,11 +202,11 @@ class TestResuming:
 
         monkeypatch.setattr(training.Training, "advance", stopping)
         with pytest.raises(KeyboardInterrupt):
-            fit_victim(job, folders, print)
+            fit_victim(job, [job], folders, print)
         unfinished = Stages(job, folders, print, job.needs).unfinished
         assert (unfinished / training.STATE).is_file()
         steps.clear()
-        fit_victim(job, folders, print)
+        fit_victim(job, [job], folders, print)
         assert steps == list(range(12, 20))
         assert not unfinished.exists()
         assert self.fitted(folders, job) == self.fitted(whole, job)
@@ -217,7 +217,7 @@ class TestResuming:
         unfinished = Stages(job, folders, print, job.needs).unfinished
         unfinished.mkdir(parents=True)
         (unfinished / training.STATE).write_bytes(b"from another life")
-        fit_victim(job, replace(folders, since=math.inf), lambda text: pytest.fail(text))
+        fit_victim(job, [job], replace(folders, since=math.inf), lambda text: pytest.fail(text))
         assert not unfinished.exists()
 
     def test_no_state_is_kept_outside_of_a_run(self):
