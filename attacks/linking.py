@@ -6,7 +6,9 @@
 
 With ``adaptive: true`` it also fits the store's recipe on its own texts, and does the same with the vectors of this
 store, if the encoder needs no training. A protection without a key, such as signs, then gives a candidate the stored
-vector itself. The attacker keeps the space in which first candidates lead second ones by the larger mean cosine.
+vector itself. With ``recompress: true`` it compresses its vectors by the centres that the stolen ones show
+(`leakboard.attacks._alignment.centres`). The attacker keeps the space in which first candidates lead second ones by
+the larger mean cosine.
 """
 
 from typing import Annotated
@@ -15,6 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.attacks._alignment.align import Method
+from leakboard.attacks._alignment.centres import compression
 from leakboard.attacks._alignment.known_encoder import Encode, KnownEncoder, own_store, own_texts, search
 from leakboard.attacks._alignment.rotation import STARTS
 from leakboard.interfaces import Floats
@@ -37,6 +40,8 @@ class Linking(LinkingAttack):
     maps."""
     adaptive: bool = True
     """Whether the attacker also compares with a store of its own that is protected in the same way."""
+    recompress: bool = False
+    """Whether the attacker also compresses candidates by the centres that the stored vectors show."""
 
     def fit(self, view: LinkingView, seed: int) -> Linker:
         """Encode the candidates, and prepare the alignments."""
@@ -44,6 +49,9 @@ class Linking(LinkingAttack):
         texts, rng = own_texts(view.auxiliary), np.random.default_rng(seed)
         if self.adaptive and (store := own_store(view.oracle, texts, seed)) is not None:
             spaces.append(("its own store's space", lambda asked: store.publish_documents(asked, rng)))
+        if self.recompress:
+            compress = compression(view.store.vectors)
+            spaces.append(("the store's centres", lambda asked: compress(view.oracle.unprotected(asked))))
         prepared = [
             (name, KnownEncoder.of(encode, encode(texts), view.store), encode(view.candidates))
             for name, encode in spaces

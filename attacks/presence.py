@@ -1,8 +1,9 @@
 """Infer whether a text is in a vector store, from its similarity to the nearest stored vectors.
 
 With ``access: vectors`` the attacker stole the vectors. It maps them to the space of the public encoder
-(`leakboard.attacks._alignment`), and compares them with the encoded candidates. With ``access: scores`` it searches the
-store for each candidate, and sees the similarity of the nearest vector alone.
+(`leakboard.attacks._alignment`), and compares them with the encoded candidates. With ``recompress: true`` it compresses
+the candidates first, by the centres that the stolen vectors show. With ``access: scores`` it searches the store for
+each candidate, and sees the similarity of the nearest vector alone.
 
 The score is the cosine similarity of the nearest vector.
 """
@@ -12,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from leakboard.attacks._alignment.align import Method
+from leakboard.attacks._alignment.centres import compression
 from leakboard.attacks._alignment.known_encoder import KnownEncoder, own_texts, search
 from leakboard.attacks._alignment.rotation import STARTS
 from leakboard.interfaces import Floats
@@ -36,6 +38,8 @@ class Presence(PresenceAttack):
     starts: Count = STARTS
     """Largest number of patterns of signs from which a rotation, or the map of ``unwhitened``, is sought. 79 find most
     maps."""
+    recompress: bool = False
+    """Whether the attacker compresses candidates by the centres that stolen vectors show."""
 
     def fit(self, view: PresenceView, seed: int) -> PresenceScorer:
         """Search for the candidates, or encode them."""
@@ -43,13 +47,13 @@ class Presence(PresenceAttack):
             found = view.oracle.search(view.candidates, 1)[:, 0]
             return lambda _: found
         encode = view.oracle.unprotected
-        own, known = encode(own_texts(view.auxiliary)), encode(view.candidates)
 
         def score(store: StolenStore | None) -> Floats:
             assert store is not None, "access to vectors was asked for"
-            stored = KnownEncoder.of(encode, own, store).align(self.alignment, seed, known, starts=self.starts)(
-                store.vectors
-            )
+            compress = compression(store.vectors) if self.recompress else lambda vectors: vectors
+            own, known = (compress(encode(texts)) for texts in (own_texts(view.auxiliary), view.candidates))
+            encoder = KnownEncoder.of(lambda texts: compress(encode(texts)), own, store)
+            stored = encoder.align(self.alignment, seed, known, starts=self.starts)(store.vectors)
             return search(known, stored, stored, 1).similarity[:, 0]
 
         return score

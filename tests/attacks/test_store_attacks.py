@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from leakboard.attacks._alignment import rotation
+from leakboard.attacks._alignment.centres import compression
 from leakboard.attacks._alignment.known_encoder import KnownEncoder
 from leakboard.attacks.aligned import Aligned
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.linking import Linking
 from leakboard.attacks.nearest_text import NearestText
 from leakboard.attacks.presence import Presence
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import FittedVictim, Secret, Victim
 from leakboard.metrics.link_scores import HEADLINE
 from leakboard.pipeline.publications import fit, publish
@@ -100,6 +102,42 @@ def test_signs_are_linked_by_the_attackers_own_store_and_not_surely_by_the_encod
     adaptive, static = (scores(Linking(adaptive=choice), side) for choice in (True, False))
     assert (adaptive["shadow_models"], static["shadow_models"]) == (1, 0)
     assert adaptive["linked_among_10"] > 0.8 > 0.2 > static["linked_among_10"]
+
+
+def quantised(vectors, rng):
+    """Return rows whose parts of width 2 are the nearest of eight centres, which ``rng`` draws."""
+    parts = np.split(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), 8, axis=1)
+    centres = rng.normal(size=(8, 8, 2)).astype(np.float32) / 4
+    nearest = [((part[:, None] - own) ** 2).sum(2).argmin(1) for part, own in zip(parts, centres, strict=True)]
+    return np.hstack([own[rows] for own, rows in zip(centres, nearest, strict=True)])
+
+
+class TestCentres:
+    """Coarse product quantisation, with centres that the attacker's own store does not have."""
+
+    def test_a_stored_vector_is_computed_from_the_centres_that_the_store_shows(self):
+        vectors = np.random.default_rng(0).normal(size=(500, WIDTH)).astype(np.float32)
+        stored = quantised(vectors, np.random.default_rng(1))
+        assert np.array_equal(compression(stored[:400])(3 * vectors[400:]), stored[400:])
+
+    def test_signs_are_centres(self):
+        vectors = np.random.default_rng(0).normal(size=(500, WIDTH)).astype(np.float32)
+        assert np.array_equal(compression(np.sign(vectors))(vectors), np.sign(vectors))
+
+    def test_vectors_without_repeated_parts_show_none(self):
+        with pytest.raises(NotApplicable, match="show no centres"):
+            compression(np.random.default_rng(0).normal(size=(500, WIDTH)).astype(np.float32))
+
+    def test_linking_and_presence_compare_with_compressed_candidates(self, make_corpus, monkeypatch):
+        def publish(self, texts, rng):
+            return quantised(encoded(texts), np.random.default_rng(self.key))
+
+        monkeypatch.setattr(FittedStore, "publish_documents", publish)
+        side = side_of(make_corpus, fresh=False)
+        found, missed = (scores(Linking(recompress=choice), side)["linked_among_10"] for choice in (True, False))
+        assert found > 0.9 > 0.3 > missed
+        areas = [scores(Presence(candidates=400, recompress=choice), side)["attack_score"] for choice in (True, False)]
+        assert areas[0] > areas[1] + 0.1
 
 
 @pytest.mark.parametrize("method", ["rotation", "unwhitened"])
