@@ -15,14 +15,14 @@ from leakboard.errors import NotApplicable
 from leakboard.interfaces import Floats, Integers
 from leakboard.models.search import normalised
 
-ROWS_A_CENTRE = 8
-"""Fewest stored vectors for each centre of a part: values that repeat less often are no centres."""
+MOST_UNSEEN = 0.02
+"""Largest chance that a centre was not seen: the share of rows whose value no other row has (Good 1953)."""
 
 
 def compression(stored: Floats) -> Callable[[Floats], Floats]:
     """Return how the store compresses vectors of length 1, float32 (n, d) to (n, d).
 
-    The parts are the widest ones of equal width in which few values repeat.
+    The parts are the widest ones of equal width whose values nearly all repeat.
 
     Args:
         stored: stolen vectors, float32 (m, d).
@@ -38,11 +38,11 @@ def compression(stored: Floats) -> Callable[[Floats], Floats]:
 
 
 def _centres(parts: list[Floats]) -> list[Floats] | None:
-    """Return the distinct values of each part, float32 (centres, width); None if a part has too many."""
+    """Return the distinct values of each part, float32 (centres, width); None if too many of a part are seen once."""
     centres = []
     for part in parts:
-        values = np.unique(part, axis=0)
-        if len(values) * ROWS_A_CENTRE > len(part):
+        values, counts = np.unique(part, axis=0, return_counts=True)
+        if (counts == 1).sum() > MOST_UNSEEN * len(part):
             return None
         centres.append(values)
     return centres
