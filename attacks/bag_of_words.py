@@ -15,9 +15,10 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.attacks._portfolio.vector_inputs import Scaling
-from leakboard.attacks._reading.known_words import Vocabulary, standardised_vectors
+from leakboard.attacks._reading.known_vectors import standardised_vectors
 from leakboard.data.tokens import words
 from leakboard.interfaces import Floats
+from leakboard.models.vocabulary import Vocabulary
 from leakboard.randomness import seeded
 from leakboard.suite.options import Count, attack
 from leakboard.threats.texts import TextGuesses, TextsAttack, TextsView

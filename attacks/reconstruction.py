@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from pydantic import Field
 
 from leakboard.attacks._portfolio.vector_inputs import Scaling
-from leakboard.attacks._reading.known_words import Vocabulary, standardised_vectors
+from leakboard.attacks._reading.known_vectors import standardised_vectors
 from leakboard.data.tokens import words
 from leakboard.interfaces import Floats
+from leakboard.models.vocabulary import Vocabulary
 from leakboard.randomness import seeded
 from leakboard.suite.options import Count, attack
 from leakboard.threats.texts import TextGuesses, TextsAttack, TextsView
 
 if TYPE_CHECKING:
-    from leakboard.attacks._reading.language_model import LanguageModel
+    from leakboard.models.language_model import LanguageModel
 
 LEAST_STEPS = 100
 """Fewest steps of an epoch: a pass over 1,000 texts has 16."""
@@ -62,8 +63,8 @@ class Reconstruction(TextsAttack):
         """Train on the texts that the attacker knows and on their vectors; keep the epoch with the least dev loss."""
         import torch
 
-        from leakboard.attacks._reading.language_model import FIRST_UNIT, LanguageModel, coded
         from leakboard.execution.devices import device
+        from leakboard.models.language_model import FIRST_UNIT, LanguageModel, coded
         from leakboard.models.training import limit_remark, of_like_length, passes_for, train
 
         scaling, vectors, dev_vectors = standardised_vectors(view)
@@ -112,7 +113,7 @@ class FittedReconstruction:
 
     def __call__(self, vectors: Floats) -> TextGuesses:
         """Write the text of each vector."""
-        from leakboard.attacks._reading.language_model import write_texts
+        from leakboard.models.language_model import write_texts
 
         separator, units = " " if self.options.unit == "words" else "", self.vocabulary.units
         written = write_texts(self.model, self.scaling(vectors), units, self.options.longest)

@@ -11,8 +11,8 @@ from _timing import alternate, verdict
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from leakboard.attacks._reading.decoder import PREFIX, Decoder, Hints
-from leakboard.attacks._reading.language_model import FIRST_UNIT
 from leakboard.attacks.inversion import Inversion
+from leakboard.models.language_model import FIRST_UNIT
 
 BATCH, LENGTH, PIECES, DIMENSION = 128, 16, 5_000, 384
 

@@ -26,7 +26,7 @@ from torch.nn.functional import cross_entropy, softplus
 from torch.nn.utils.rnn import pad_sequence
 from transformers import DynamicCache, GPT2Config, GPT2Model
 
-from leakboard.attacks._reading.language_model import END, FIRST_UNIT, PADDING, START, UNKNOWN
+from leakboard.models.language_model import END, FIRST_UNIT, PADDING, START, UNKNOWN
 
 PREFIX = 4
 """Positions of the vectors."""

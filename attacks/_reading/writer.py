@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import torch
 
 from leakboard.attacks._reading.decoder import Decoder, Hints, Reduction
-from leakboard.attacks._reading.language_model import FIRST_UNIT, coded
 from leakboard.attacks._reading.pieces import Pieces, joined
 from leakboard.attacks.bag_of_words import FittedBagOfWords
 from leakboard.execution.devices import device
 from leakboard.interfaces import Floats, Texts
+from leakboard.models.language_model import FIRST_UNIT, coded
 from leakboard.models.training import of_like_length, passes_for, train
 from leakboard.randomness import seeded
 from leakboard.threats.secrets import KnownTexts

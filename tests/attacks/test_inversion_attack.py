@@ -8,9 +8,9 @@ import torch
 from planted_texts import BAG, FakeOracle, Refusing, hashed, positions
 
 from leakboard.attacks._reading.decoder import Decoder, Evidence, Hints
-from leakboard.attacks._reading.language_model import END, FIRST_UNIT, PADDING, START, UNKNOWN
 from leakboard.attacks._reading.pieces import Pieces, joined
 from leakboard.attacks.inversion import Found, Inversion
+from leakboard.models.language_model import END, FIRST_UNIT, PADDING, START, UNKNOWN
 
 SMALL = Inversion(bag=BAG, width=64, layers=2, longest=12, epochs=8, corrector_epochs=4, batch_size=32, candidates=4)
 

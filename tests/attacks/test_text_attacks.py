@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from leakboard.attacks._reading.known_words import Vocabulary
-from leakboard.attacks._reading.language_model import END, FIRST_UNIT, PADDING, START, UNKNOWN, LanguageModel
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.nearest_text import NearestText
 from leakboard.attacks.reconstruction import Reconstruction
 from leakboard.interfaces import Texts
 from leakboard.metrics.text_scores import text_metrics
+from leakboard.models.language_model import END, FIRST_UNIT, PADDING, START, UNKNOWN, LanguageModel
+from leakboard.models.vocabulary import Vocabulary
 from leakboard.threats.secrets import KnownTexts
 from leakboard.threats.texts import TextsView
 

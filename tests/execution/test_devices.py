@@ -10,12 +10,12 @@ import torch
 
 from leakboard.attacks._portfolio.members import Task
 from leakboard.attacks._portfolio.mlp import fit_mlp
-from leakboard.attacks._reading.language_model import LanguageModel, coded
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.errors import StopRun
 from leakboard.execution import devices
 from leakboard.interfaces import Secret
 from leakboard.models import transformer
+from leakboard.models.language_model import LanguageModel, coded
 from leakboard.models.transformer import TransformerEncoder
 from leakboard.models.word_encoders import BagEncoder, LstmEncoder
 from leakboard.randomness import seeded
