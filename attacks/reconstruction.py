@@ -64,8 +64,8 @@ class Reconstruction(TextsAttack):
         import torch
 
         from leakboard.execution.devices import device
-        from leakboard.models.language_model import FIRST_UNIT, LanguageModel, coded
-        from leakboard.models.training import limit_remark, of_like_length, passes_for, train
+        from leakboard.models.language_model import FIRST_UNIT, LanguageModel, TextLoss, coded, train_on_texts
+        from leakboard.models.training import limit_remark, passes_for
 
         scaling, vectors, dev_vectors = standardised_vectors(view)
         vocabulary = Vocabulary.of([self._units(text) for text in view.train.texts], self.vocabulary)
@@ -80,21 +80,19 @@ class Reconstruction(TextsAttack):
             model = LanguageModel(inputs.shape[1], FIRST_UNIT + len(vocabulary.units), self.embedding, self.hidden)
             model.to(device())
 
-            def dev_loss() -> float:
-                batches = of_like_length([len(codes) for codes in dev_codes], self.batch_size)
-                losses = [model.loss(dev_inputs[b], [dev_codes[i] for i in b], "sum").item() for b in batches]
-                return sum(losses) / sum(len(codes) - 1 for codes in dev_codes)
+            def loss_of(vectors: torch.Tensor, codes: Sequence[torch.Tensor]) -> TextLoss:
+                return lambda batch, by: model.loss(vectors[batch], [codes[i] for i in batch], by)
 
-            history = train(
+            history = train_on_texts(
                 model,
-                lambda: of_like_length([len(codes) for codes in train_codes], self.batch_size, generator),
-                lambda batch: model.loss(inputs[batch], [train_codes[i] for i in batch]),
-                dev_loss,
+                (loss_of(inputs, train_codes), loss_of(dev_inputs, dev_codes)),
+                (train_codes, dev_codes),
+                batch_size=self.batch_size,
+                generator=generator,
                 optimiser=torch.optim.Adam(model.parameters(), lr=self.learning_rate, fused=True),
                 epochs=passes * self.epochs,
                 patience=passes * self.patience,
                 clipping_norm=5.0,
-                log_epochs=True,
             )
         return FittedReconstruction(self, vocabulary, scaling, model, limit_remark(history, passes * self.epochs))
 

@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch.nn.functional import cross_entropy, softplus
 from torch.nn.utils.rnn import pad_sequence
 from transformers import DynamicCache, GPT2Config, GPT2Model
 
-from leakboard.models.language_model import END, FIRST_UNIT, PADDING, START, UNKNOWN
+from leakboard.models.language_model import END, FIRST_UNIT, PADDING, START, UNKNOWN, Reduction
 
 PREFIX = 4
 """Positions of the vectors."""
@@ -38,7 +38,6 @@ EAGER: dict[str, Any] = {"attn_implementation": "eager"}
 """On a CPU the fused kernel multiplies head by head."""
 DROPOUT = 0.1
 """After embeddings and layers; attention weights have none."""
-Reduction = Literal["mean", "sum"]
 
 
 @dataclass(frozen=True)

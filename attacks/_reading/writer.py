@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from leakboard.attacks._reading.decoder import Decoder, Hints, Reduction
+from leakboard.attacks._reading.decoder import Decoder, Hints
 from leakboard.attacks._reading.pieces import Pieces, joined
 from leakboard.attacks.bag_of_words import FittedBagOfWords
 from leakboard.execution.devices import device
 from leakboard.interfaces import Floats, Texts
-from leakboard.models.language_model import FIRST_UNIT, coded
-from leakboard.models.training import of_like_length, passes_for, train
+from leakboard.models.language_model import FIRST_UNIT, TextLoss, coded, train_on_texts
+from leakboard.models.training import passes_for
 from leakboard.randomness import seeded
 from leakboard.threats.secrets import KnownTexts
 
@@ -82,7 +82,6 @@ class Writer:
         decoder = copy.deepcopy(self.decoder)
         hints, dev_hints = (self.hints(part.vectors, guess) for part, guess in zip(known, hypotheses, strict=True))
         codes, dev_codes = (self._coded(part.texts) for part in known)
-        lengths, dev_lengths = ([len(text) for text in part] for part in (codes, dev_codes))
         generator = torch.Generator().manual_seed(seed)
         epochs = training.epochs * passes_for(LEAST_STEPS, len(codes), training.batch_size)
         optimiser = torch.optim.AdamW(decoder.trainable(), lr=training.learning_rate, fused=True)
@@ -91,25 +90,20 @@ class Writer:
             optimiser, training.learning_rate, total_steps=steps + 1, pct_start=WARM_UP, cycle_momentum=False
         )
 
-        def loss(hints: Hints, codes: Sequence[torch.Tensor], rows: list[int], by: Reduction) -> torch.Tensor:
-            return decoder.loss(hints[rows], [codes[row] for row in rows], by)
-
-        def dev_loss() -> float:
-            batches = of_like_length(dev_lengths, training.batch_size)
-            total = sum(loss(dev_hints, dev_codes, rows, "sum").item() for rows in batches)
-            return total / sum(length - 1 for length in dev_lengths)
+        def loss_of(hints: Hints, codes: Sequence[torch.Tensor]) -> TextLoss:
+            return lambda rows, by: decoder.loss(hints[rows], [codes[row] for row in rows], by)
 
         with seeded(seed):
-            train(
+            train_on_texts(
                 decoder,
-                lambda: of_like_length(lengths, training.batch_size, generator),
-                lambda rows: loss(hints, codes, rows, "mean"),
-                dev_loss,
+                (loss_of(hints, codes), loss_of(dev_hints, dev_codes)),
+                (codes, dev_codes),
+                batch_size=training.batch_size,
+                generator=generator,
                 optimiser=optimiser,
                 epochs=epochs,
                 scheduler=schedule,
                 clipping_norm=1.0,
-                log_epochs=True,
             )
         return replace(self, decoder=decoder)
 

@@ -1,6 +1,6 @@
-"""Write the text of a vector with a language model that is conditioned on the vector."""
+"""Write the text of a vector with a language model that is conditioned on the vector, and train models that write."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 import torch
@@ -8,6 +8,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from leakboard.execution import devices
 from leakboard.interfaces import Floats
+from leakboard.models.training import of_like_length, train
 
 PADDING, START, END, UNKNOWN = range(4)
 FIRST_UNIT = 4
@@ -16,6 +17,10 @@ FREQUENT = 1_000
 """Number of units in the first softmax: enough for all characters, and for most words of a text."""
 TEXTS_AT_ONCE = 1_000
 """Number of texts that are written at once."""
+Reduction = Literal["mean", "sum"]
+"""Of the units of a batch."""
+TextLoss = Callable[[list[int], Reduction], torch.Tensor]
+"""Returns -ln P of the units of some texts of a split, given their rows, a scalar with gradient."""
 
 
 def coded(texts: Iterable[Sequence[str]], units: Sequence[str]) -> list[torch.Tensor]:
@@ -39,9 +44,7 @@ class LanguageModel(torch.nn.Module):
         frequent = min(FREQUENT, units - 1)
         self.output = torch.nn.AdaptiveLogSoftmaxWithLoss(hidden, units, [frequent], div_value=2.0, head_bias=True)
 
-    def loss(
-        self, vectors: torch.Tensor, texts: Sequence[torch.Tensor], reduction: Literal["mean", "sum"] = "mean"
-    ) -> torch.Tensor:
+    def loss(self, vectors: torch.Tensor, texts: Sequence[torch.Tensor], reduction: Reduction = "mean") -> torch.Tensor:
         """Return -ln P of the units of coded texts and of their ends, given vectors, float32 (n, d)."""
         padded = pad_sequence(list(texts), batch_first=True, padding_value=PADDING).to(vectors.device)
         context, state = self._start(vectors)
@@ -86,3 +89,53 @@ def write_texts(model: LanguageModel, vectors: Floats, units: Sequence[str], lon
     for part in torch.from_numpy(vectors).split(TEXTS_AT_ONCE):
         for codes in model.write(part.to(devices.device()), longest):
             yield [units[code - FIRST_UNIT] for code in codes]
+
+
+def train_on_texts(
+    module: torch.nn.Module,
+    losses: tuple[TextLoss, TextLoss],
+    texts: tuple[Sequence[torch.Tensor], Sequence[torch.Tensor]],
+    *,
+    batch_size: int,
+    generator: torch.Generator,
+    optimiser: torch.optim.Optimizer,
+    epochs: int,
+    clipping_norm: float,
+    patience: int | None = None,
+    scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
+) -> list[float]:
+    """Train a module that writes texts, in batches of texts of like length; keep the epoch with the least dev loss.
+
+    Args:
+        module: trained in place.
+        losses: of train and dev.
+        texts: coded texts of train and dev (`coded`).
+        batch_size: texts in each step.
+        generator: of the batches.
+        optimiser: of the module's parameters.
+        epochs: most passes over the texts.
+        clipping_norm: largest 2-norm of the gradient.
+        patience: stop after this many epochs without a better dev loss; None: never.
+        scheduler: stepped after every batch.
+
+    Returns:
+        The dev loss after each epoch: -ln P of a unit (nats).
+    """
+    (loss, dev_loss), (lengths, dev_lengths) = losses, ([len(codes) for codes in part] for part in texts)
+
+    def mean_dev_loss() -> float:
+        total = sum(dev_loss(batch, "sum").item() for batch in of_like_length(dev_lengths, batch_size))
+        return total / sum(length - 1 for length in dev_lengths)
+
+    return train(
+        module,
+        lambda: of_like_length(lengths, batch_size, generator),
+        lambda batch: loss(batch, "mean"),
+        mean_dev_loss,
+        optimiser=optimiser,
+        epochs=epochs,
+        patience=patience,
+        scheduler=scheduler,
+        clipping_norm=clipping_norm,
+        log_epochs=True,
+    )
