@@ -95,9 +95,7 @@ class Gaussian(MechanismDefaults):
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
         """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
-        outputs = np.asarray(outputs, np.float64)
-        squares = ((outputs - second) ** 2).sum(-1) - ((outputs - first) ** 2).sum(-1)
-        return squares / (2 * self.scale**2)
+        return gaussian_log_ratio(outputs, first, second, self.scale)
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -204,6 +202,15 @@ def gaussian_noise(like: Values, scale: float, generator: Generator) -> Values:
         return torch.empty_like(like).normal_(0.0, scale, generator=generator)  # type: ignore[arg-type]
     assert isinstance(generator, np.random.Generator), "arrays take NumPy's generator"
     return generator.normal(0.0, scale, like.shape).astype(like.dtype)
+
+
+def gaussian_log_ratio(
+    outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any], scale: float
+) -> NDArray[np.float64]:
+    """Return ln p(output | first) - ln p(output | second) of each row under N(0, scale**2) noise, float64 (n,)."""
+    outputs = np.asarray(outputs, np.float64)
+    squares: NDArray[np.float64] = ((outputs - second) ** 2).sum(-1) - ((outputs - first) ** 2).sum(-1)
+    return squares / (2 * scale**2)
 
 
 def gaussian_delta(epsilon: float, scale: float, sensitivity: float) -> float:
