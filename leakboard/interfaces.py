@@ -37,9 +37,9 @@ from leakboard.errors import RequestError
 from leakboard.mechanism import ReleaseMechanism
 from leakboard.store import load_fields, save_fields
 
-Publication = Literal["documents", "words", "texts", "releases"]
-"""Kinds of publications: a vector of each text, or of each word; or texts whose words were replaced. ``releases``: the
-noise mechanism itself, which audits apply to any vector."""
+Publication = Literal["documents", "words", "texts", "rewritten_texts", "releases"]
+"""Kinds of publications: a vector of each text, or of each word; texts whose words were replaced one by one, or that
+were rewritten as a whole. ``releases``: the noise mechanism itself, which audits apply to any vector."""
 AuxiliaryRegime = Literal["within", "overlap", "disjoint"]
 """How the attacker's own texts overlap with the victim's, if both come from one corpus."""
 
@@ -155,7 +155,8 @@ class FittedVictim:
     def publish_texts(self, texts: Texts, rng: Generator) -> Texts:
         """Return each text with its words replaced, one by one and in order, split at blanks.
 
-        A victim that publishes texts and documents encodes these texts: the same ``rng`` gives their vectors.
+        A victim that publishes ``rewritten_texts`` returns a new text for each, of any length. A victim that publishes
+        texts and documents publishes vectors of these texts: the same ``rng`` gives their vectors.
         """
         raise RequestError(f"{type(self).__name__} publishes no texts")
 

@@ -27,7 +27,7 @@ from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Floats, Secret
 from leakboard.privacy.channels.channel import ROWS
 from leakboard.privacy.channels.texts import TextChannel
-from leakboard.threats.published_texts import Releases
+from leakboard.threats.published_texts import NO_CHANNEL, Releases
 from leakboard.threats.secrets import KnownTexts, SecretGuesses, SecretsView
 
 if TYPE_CHECKING:
@@ -75,9 +75,10 @@ def fit_sources(view: SecretsView, observations: int, seed: int) -> FittedSource
     """Publish the dev texts by the channel, and choose smoothing and temper by the likelihood of their secrets.
 
     Raises:
-        NotApplicable: the channel has no matrix that can be computed.
+        NotApplicable: there is no channel, or it has no matrix that can be computed.
     """
-    assert view.channel is not None, "the threat gives the channel to attackers who read published texts"
+    if view.channel is None:
+        raise NotApplicable(NO_CHANNEL)
     channel, rng = view.channel, np.random.default_rng(seed)
     plain = [words(text) for text in view.dev.texts]
     copies = [channel.publish(plain, rng) for _ in range(observations)]

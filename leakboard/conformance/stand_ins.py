@@ -82,7 +82,7 @@ def published(victim: Victim, fitted: FittedVictim, corpus: Corpus) -> list[Any]
             result.append(fitted.predict(vectors))
     if "words" in victim.publishes:
         result.append(fitted.publish_words(texts, np.random.default_rng(0)))
-    if "texts" in victim.publishes:
+    if not {"texts", "rewritten_texts"}.isdisjoint(victim.publishes):
         result.append(list(fitted.publish_texts(texts, np.random.default_rng(0))))
     return result
 

@@ -88,7 +88,8 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
     if "words" in victim.publishes:
         words = fitted.publish_words(corpus.texts("test"), streams.stream("publish words"))
         _checked(words.vectors, len(words.words), "word vectors")
-    if "texts" in victim.publishes:  # the stream of the documents: their vectors are of these texts
+    if not {"texts", "rewritten_texts"}.isdisjoint(victim.publishes):
+        # the stream of the documents: their vectors are of these texts
         published_texts = fitted.publish_texts(corpus.texts("test"), streams.stream("publish test"))
         if len(published_texts) != len(corpus.splits["test"]):
             raise ValueError(f"{len(published_texts)} texts of test, expected {len(corpus.splits['test'])}")

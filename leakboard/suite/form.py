@@ -15,6 +15,7 @@ PUBLISHED_BY = {
     "documents": "publish_documents",
     "words": "publish_words",
     "texts": "publish_texts",
+    "rewritten_texts": "publish_texts",
     "releases": "mechanism",
 }
 """Member of a fitted victim that makes each publication."""

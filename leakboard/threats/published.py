@@ -40,7 +40,7 @@ class Publications:
     faults: tuple[str, ...] = ()
     """Metrics of `leakboard.pipeline.victim_metrics` that say which promise the victim breaks."""
     texts: Texts | None = field(default=None, metadata=LATER)
-    """The test texts with their words replaced; None if the victim publishes no texts."""
+    """The test texts with their words replaced, or rewritten; None if the victim publishes no texts."""
 
 
 @dataclass

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from leakboard.threats.threat import VictimSide
 
+NO_CHANNEL = "the victim rewrites whole texts, so no rule that replaces words is known"
+
 Releases = tuple[list[str], ...]
 """The published words of one text, once for each publication of it."""
 

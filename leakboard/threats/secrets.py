@@ -87,7 +87,7 @@ class SecretsView:
     store: StolenStore | None = None
     """The stolen store. If there is one, the known texts are the attacker's own, with vectors of the public encoder."""
     channel: TextChannel | None = None
-    """The public rule that replaces words, for attackers who read the published texts."""
+    """The public rule that replaces words, for attackers who read the published texts; None: texts are rewritten."""
 
     @property
     def vectors(self) -> Floats:

@@ -94,6 +94,12 @@ def test_a_channel_without_a_matrix_is_not_attacked():
         fit_sources(view_of(of, GENDER, np.random.default_rng(0)), 1, 0)
 
 
+def test_rewritten_texts_have_no_channel_to_invert():
+    view = view_of(None, GENDER, np.random.default_rng(0), sizes=(3, 3))
+    with pytest.raises(NotApplicable, match="the victim rewrites whole texts"):
+        AttributeInference(portfolio="sources").fit(view, 0)
+
+
 def test_only_victims_that_publish_texts_are_attacked(make_corpus):
     attack = AttributeInference(portfolio="sources")
     corpus = make_corpus({name: {"text": ["red"], "gender": [0]} for name in ("train", "dev", "test")}, [GENDER])
