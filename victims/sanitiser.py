@@ -25,7 +25,7 @@ holds what it found. The last three rows have no matrix if the vectors have more
 
 import json
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -49,6 +49,7 @@ from leakboard.suite.files import File, FileName
 from leakboard.suite.options import ALWAYS_NAMED, label, part, victim
 from leakboard.victims._channels import CHANNELS
 from leakboard.victims._encoders import DOCUMENT_ENCODERS
+from leakboard.victims._published_texts import with_published_texts
 from leakboard.victims._word_files import availability, checksum, word_file
 from leakboard.victims._word_vectors import WordVectors
 
@@ -124,7 +125,7 @@ class Sanitiser(Victim):
         table = WordVectors(space.words, space.vectors)
         if self.encoder is None:
             return FittedSanitiser(channel, table, claim, recipe.epsilon, drawn)
-        published = _published(channel, corpus, seed)
+        published = with_published_texts(corpus, partial(_publish, channel), seed)
         return FittedSanitiser(channel, table, claim, recipe.epsilon, drawn, self.encoder.fit(published, seed))
 
     def load(self, folder: Path) -> "FittedSanitiser":
@@ -251,12 +252,3 @@ def _publish(channel: TextChannel, texts: Texts, rng: np.random.Generator) -> Te
     """Split texts into words, and replace each word."""
     published = channel.publish([words(text) for text in texts], rng)
     return Texts([" ".join(text) for text in published], texts.rows, texts.ids)
-
-
-def _published(channel: TextChannel, corpus: Corpus, seed: int) -> Corpus:
-    """Return the corpus with published texts."""
-    splits = {}
-    for name, rows in corpus.splits.items():
-        texts = _publish(channel, corpus.texts(name), stream(seed, "texts of the encoder", name))
-        splits[name] = rows.remove_columns("text").add_column("text", list(texts))
-    return replace(corpus, splits=type(corpus.splits)(splits))
