@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.claims import ReleaseClaim, ReleaseUnit, TrainingClaim
-from leakboard.errors import RequestError
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Attack, Corpus, Texts
 from leakboard.mechanism import ReleaseMechanism
 from leakboard.metrics.audits import ERROR, bound_metrics, canary_metrics, curve_metrics, sanity_metric
@@ -106,11 +106,14 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
         """Release both inputs afresh, and return the bound that the frequencies of the event prove.
 
         Raises:
+            NotApplicable: the victim publishes no releases.
             RequestError: the inputs are not neighbours, or the victim's documents are not releases of its mechanism.
             ValueError: the event is not one bool for each release, or a release is not finite.
         """
         claim = side.published.claim
         assert isinstance(claim, ReleaseClaim), "audits of releases meet only victims with a claim about releases"
+        if side.fitted().mechanism is None:
+            raise NotApplicable("the noisy vectors that the claim is about are not published")
         _require_releases(side)
         auxiliary = attacker_corpus(side)
         oracle = Oracle(side, auxiliary)
