@@ -19,6 +19,7 @@ from leakboard.models.language_model import LanguageModel, coded
 from leakboard.models.transformer import TransformerEncoder
 from leakboard.models.word_encoders import BagEncoder, LstmEncoder
 from leakboard.randomness import seeded
+from leakboard.victims.adept import Adept
 from leakboard.victims.lstm import Lstm
 
 has_cuda = torch.cuda.is_available()
@@ -147,11 +148,12 @@ class TestOnACard:
             vectors.append(encoder.documents(TEXTS))
         assert np.allclose(*vectors, atol=1e-4)
 
-    def test_a_victim_is_trained_and_saved_there_and_read_here(self, on, reviews, tmp_path):
-        recipe = Lstm.example(tmp_path)
+    @pytest.mark.parametrize(("plugin", "part"), [(Lstm, "encoder"), (Adept, "model")])
+    def test_a_victim_is_trained_and_saved_there_and_read_here(self, plugin, part, on, reviews, tmp_path):
+        recipe = plugin.example(tmp_path)
         on("cuda")
         fitted = recipe.fit(reviews.only("train", "dev"), 0)
-        assert {value.device.type for value in fitted.encoder.parameters()} == {"cuda"}
+        assert {value.device.type for value in getattr(fitted, part).parameters()} == {"cuda"}
         on_card = fitted.publish_documents(reviews.texts("test"), np.random.default_rng(0))
         fitted.save(tmp_path)
         on("cpu")
