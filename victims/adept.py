@@ -184,11 +184,11 @@ class FittedAdept(FittedVictim):
         return self.model.encoder.coverage(texts)
 
     def _states(self, texts: Texts) -> Floats:
-        """Return the vectors before clipping, scaled from (-1, 1) to the unit cube."""
-        return (self.model.states(texts) + 1) / 2
+        """Return the vectors before clipping, in the unit cube."""
+        return _in_cube(self.model.states(texts))
 
     def _clipped(self, texts: Texts) -> Floats:
-        return (clipped(self.model.states(texts), self.options.clipping_norm) + 1) / 2
+        return _in_cube(clipped(self.model.states(texts), self.options.clipping_norm))
 
     def _noisy(self, texts: Texts, rng: np.random.Generator) -> Floats:
         if (release := self._release) is None:
@@ -201,3 +201,9 @@ class FittedAdept(FittedVictim):
         if self.encoder is not None:
             (folder / "encoder").mkdir()
             self.encoder.save(folder / "encoder")
+
+
+def _in_cube(states: Floats) -> Floats:
+    """Scale states, float32 (n, d), from (-1, 1) to the unit cube."""
+    scaled: Floats = (states + 1) * np.float32(0.5)
+    return scaled
