@@ -77,7 +77,8 @@ def evaluate(
 
     Exit status 3, with --at-most or --at-least: a row breaks a limit, or vectors seem not to belong to their rows.
     """
-    from leakboard.api.own_vectors import AS_STORED, as_yaml, require_part, run_kept, suite_of
+    from leakboard.api.own_suites import AS_STORED, as_yaml, require_part, suite_of
+    from leakboard.api.own_vectors import run_kept
     from leakboard.api.risk import require_private, require_risk_file
     from leakboard.board.gates import failures, read_limits
     from leakboard.board.leaderboard import leaderboard

@@ -8,7 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import leakboard
-from leakboard.api import own_vectors
+from leakboard.api import own_suites
 from leakboard.api.report import Report
 from leakboard.errors import RequestError
 
@@ -70,8 +70,8 @@ class TestOneCall:
 
     def test_the_command_compares_files(self, vectors, compared, tmp_path, command_line, monkeypatch):
         releases, secrets = vectors
-        entries = own_vectors._entries
-        monkeypatch.setattr(own_vectors, "_entries", lambda given: entries(QUICK))
+        entries = own_suites._entries
+        monkeypatch.setattr(own_suites, "_entries", lambda given: entries(QUICK))
         options = []
         for name in ("before", "noisy"):
             np.save(tmp_path / f"{name}.npy", releases[name])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import leakboard
-from leakboard.api import own_vectors
+from leakboard.api import own_suites, own_vectors
 from leakboard.api.estimate import CORES, DIMENSIONS, MEASURED, Estimate, duration, ensemble_seconds, estimate
 from leakboard.data.readers.in_memory import InMemory
 from leakboard.data.readers.vector_databases import source
@@ -90,7 +90,7 @@ class TestShapes:
 def suite(attacks, tmp_path, **options):
     np.save(tmp_path / "v.npy", np.zeros((5_000, 384), np.float32))
     (tmp_path / "t.csv").write_text("gender\nf\n")
-    content = own_vectors.suite_of(tmp_path / "t.csv", tmp_path / "v.npy", attacks=attacks, **options)
+    content = own_suites.suite_of(tmp_path / "t.csv", tmp_path / "v.npy", attacks=attacks, **options)
     return load_suite(content, Registry())
 
 
@@ -152,7 +152,7 @@ def test_a_secret_that_no_attack_guesses_is_told(tmp_path):
     np.save(tmp_path / "v.npy", np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32))
     quick = [{"attribute_inference": {"portfolio": "logistic"}}]
     for entities in (["alice"], []):
-        content = own_vectors.suite_of(
+        content = own_suites.suite_of(
             tmp_path / "t.csv", tmp_path / "v.npy", ["gender"], entities=entities, attacks=quick
         )
         summary = own_vectors.run_kept(content, tmp_path / "out").summary

@@ -8,7 +8,7 @@ import torch
 from ruamel.yaml import YAML
 
 import leakboard
-from leakboard.api import inputs, own_vectors
+from leakboard.api import inputs, own_suites, own_vectors
 from leakboard.api.report import Report
 from leakboard.data.readers.in_memory import InMemory
 from leakboard.errors import RequestError
@@ -199,7 +199,7 @@ class TestInMemory:
     def test_nothing_is_left_behind_and_no_vectors_are_written(self, planted, monkeypatch, tmp_path):
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         written = []
-        monkeypatch.setattr(own_vectors, "_write", lambda *given: written.append(given))
+        monkeypatch.setattr(own_vectors, "write_files", lambda *given: written.append(given))
         made = leakboard.evaluate(planted[0][:200], planted[1][:200], attacks=QUICK)
         assert (len(made.records), written, list(tmp_path.iterdir())) == (1, [], [])
 
@@ -454,7 +454,7 @@ class TestTexts:
 
     def test_vectors_with_columns_are_joined_by_id_and_bare_arrays_by_position(self):
         ids = [
-            own_vectors.suite_of("t.csv", vectors, ["a"], id="doc")["victims"][0]["precomputed"].get("id")
+            own_suites.suite_of("t.csv", vectors, ["a"], id="doc")["victims"][0]["precomputed"].get("id")
             for vectors in ("v.parquet", "v.npy", "v.NPY")
         ]
         assert ids == ["doc", None, None]
@@ -468,7 +468,7 @@ class TestTexts:
         np.savez(tmp_path / "v.npz", id=rows["id"].to_numpy(str), v=np.ones((3, 2)))
 
         def ids(vectors, **roles):
-            suite = own_vectors.suite_of(table, vectors, ["gender"], **roles)
+            suite = own_suites.suite_of(table, vectors, ["gender"], **roles)
             return suite["datasets"][0]["table"].get("id"), suite["victims"][0]["precomputed"].get("id")
 
         assert ids(vectors) == ids(tmp_path / "v.npz") == ("id", "id")
@@ -495,7 +495,7 @@ class TestCommand:
         return call
 
     def test_it_says_what_evaluate_says_and_prints_the_suite_that_it_keeps(self, evaluate, files, report, monkeypatch):
-        monkeypatch.setattr(own_vectors, "_entries", lambda attacks: QUICK)
+        monkeypatch.setattr(own_suites, "_entries", lambda attacks: QUICK)
         monkeypatch.delenv("COLUMNS")
         code, out, err = evaluate("--label", "task", "--attacks", "attribute_inference")
         assert code == 0, err
@@ -508,7 +508,7 @@ class TestCommand:
 
     def test_globs_and_stores_are_taken_as_they_are_and_a_column_is_passed_on(self, evaluate, files, monkeypatch):
         suites = []
-        monkeypatch.setattr(own_vectors, "_common_id", lambda table, vectors: None)
+        monkeypatch.setattr(own_suites, "_common_id", lambda table, vectors: None)
         monkeypatch.setattr(own_vectors, "run_kept", lambda suite, out: suites.append(suite) or Report("", "", {}, ()))
         evaluate("--column", "e", table="m*.csv")
         evaluate(vectors="chroma:at#reviews")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import leakboard
-from leakboard.api import own_vectors
+from leakboard.api import own_suites
 from leakboard.api.report import Report
 from leakboard.api.risk import risk_table
 from leakboard.errors import RequestError
@@ -87,8 +87,8 @@ def test_rows_that_were_left_out_do_not_shift_the_numbers(planted):
 
 
 def test_the_command_writes_it(planted, tmp_path, command_line, monkeypatch):
-    entries = own_vectors._entries
-    monkeypatch.setattr(own_vectors, "_entries", lambda given: entries(QUICK))
+    entries = own_suites._entries
+    monkeypatch.setattr(own_suites, "_entries", lambda given: entries(QUICK))
     np.save(tmp_path / "v.npy", planted[0])
     planted[1].rename_axis("name").reset_index().to_csv(tmp_path / "t.csv", index=False)
     given = ["evaluate", tmp_path / "t.csv", "--vectors", tmp_path / "v.npy", "--secrets", "gender"]

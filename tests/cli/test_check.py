@@ -51,7 +51,7 @@ def test_a_plugin_without_its_library_fails(output_of, tmp_path):
     [
         ([], "name a plugin, as in `check victim lstm`"),
         (["victm", "lstm"], "did you mean 'victim'?"),
-        (["victim"], "which victim? There are: adversarial, "),
+        (["victim"], "which victim? There are: adept, adversarial, "),
         (["victim", "lstn"], "did you mean 'lstm'?"),
         (["--plugin", "nowhere.py"], "--plugin nowhere.py: no such file"),
     ],

@@ -8,7 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import leakboard
-from leakboard.api import own_vectors
+from leakboard.api import own_suites
 from leakboard.board.gates import failures, read_limits
 from leakboard.errors import RequestError
 from leakboard.suite.names import Names
@@ -33,9 +33,9 @@ def rows():
 def evaluate(rows, tmp_path, command_line, monkeypatch):
     np.save(tmp_path / "v.npy", rows[0])
     rows[1].to_csv(tmp_path / "mine.csv", index=False)
-    entries = own_vectors._entries
+    entries = own_suites._entries
     monkeypatch.setattr(
-        own_vectors,
+        own_suites,
         "_entries",
         lambda given: entries([{name: QUICK} if isinstance(name, str) else name for name in given]),
     )

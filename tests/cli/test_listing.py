@@ -24,7 +24,7 @@ def test_list_shows_which_attacks_meet_which_victims(output_of):
 
 def test_show_lists_what_a_plugin_meets(output_of):
     shown = " ".join(output_of("show", "attack", "dp_audit").split())
-    assert "needs releases; meets the victims dpnr, mechanism, word2vec" in shown
+    assert "needs releases; meets the victims adept, dpnr, mechanism, word2vec" in shown
     shown = " ".join(output_of("show", "victim", "lstm").split())
     assert "publishes documents; meets the attacks aligned, attribute_inference" in shown
     assert "dp_audit" not in shown.partition("meets the attacks")[2]
