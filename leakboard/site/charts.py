@@ -138,15 +138,18 @@ def curves(view: View) -> list[tuple[str, Figure]]:
 
 
 def lengths(views: Sequence[View]) -> list[tuple[str, Figure]]:
-    """Return, for each threat, title and chart of what attackers gain against the length of the texts."""
-    charts = []
+    """Return, for each threat, title and chart of what attackers gain against the length of the texts.
+
+    The titles of several threats name them.
+    """
+    drawn = {}
     for threat in dict.fromkeys(view.threat for view in views):
         rows = [row for view in views if view.threat is threat for row in view.rows]
         if families := length_families(rows, "attack_advantage"):
             name = threat.title.partition(":")[0] or threat.name
-            title = f"Advantage of the strongest attack against the length of texts ({name})"
-            charts.append((title, plain(option_curves(families, LENGTH, "attack advantage (lower is better)"))))
-    return charts
+            drawn[name] = plain(option_curves(families, LENGTH, "attack advantage (lower is better)"))
+    title = "Advantage of the strongest attack against the length of texts"
+    return [(f"{title} ({name})" if len(drawn) > 1 else title, figure) for name, figure in drawn.items()]
 
 
 def plug_in_losses(board: Board) -> list[tuple[str, Figure]]:

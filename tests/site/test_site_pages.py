@@ -184,13 +184,20 @@ def test_options_with_three_values_have_curves(tmp_path):
 
 
 def test_datasets_that_differ_in_length_have_a_chart(tmp_path):
-    def drawn(*words, of="reviews"):
-        records = [record("v", dataset=f"cut(of={of}, words={n})", score=0.9 - n / 100) for n in words]
-        records.append(record("w", dataset=f"cut(of={of}, words=8)"))
+    def drawn(*words, threats=("attributes",)):
+        records = [
+            record("v", threat, f"cut(of=reviews, words={n})", score=0.9 - n / 100, threat=threat)
+            for threat in threats
+            for n in words
+        ]
+        records.append(record("w", dataset="cut(of=reviews, words=8)"))
         return lengths(views(make_board("b", "", records, tmp_path, tmp_path)))
 
-    ((title, figure),) = drawn(64, 8, 16)
-    assert title == "Advantage of the strongest attack against the length of texts (attributes)"
+    title = "Advantage of the strongest attack against the length of texts"
+    two = drawn(64, 8, 16, threats=("attributes", "entities"))
+    assert [shown for shown, _ in two] == [f"{title} (attributes)", f"{title} (entities)"]
+    ((shown, figure),) = drawn(64, 8, 16)
+    assert shown == title
     (line,) = figure["data"]
     assert (line["name"], line["x"]) == ("v", [8, 16, 64])
     assert line["y"] == pytest.approx([0.64, 0.48, -0.48])
