@@ -49,7 +49,7 @@ def scatter(view: View) -> Figure | None:
     """Return privacy against utility of a board's table, with named points; None if fewer than two victims have both.
 
     Victims that are useless for the task are grey, and victims that met weaker attacks only are hollow. Neither is on
-    the Pareto front. The page's script places the names; the first points of the figure keep theirs.
+    the Pareto front. The page's script places the names; rings and the first points of the figure keep theirs.
     """
     import pandas as pd
 
@@ -63,8 +63,15 @@ def scatter(view: View) -> Figure | None:
     comparable = sorted(view.comparable, key=lambda row: -order.get(row["slug"], -1))
     rows = [{name: row.get(name) for name in names} | {"link": row["slug"]} for row in comparable]
     figure = privacy_utility(pd.DataFrame(rows, columns=[*names, "link"]).astype(object), view.utility.column)
+    has_ring = view.reference is not None and view.undefended
+    rings = [(view.reference, "no defence", 22, COLOURS[4])] if has_ring else []
+    if choice and not choice.no_better:
+        name = f"most privacy at a loss of at most {view.utility.loss:g} points"
+        rings.append((choice.best, name, 18, COLOURS[2]))
+    ringed = {row["slug"] for row, *_ in rings}
     for trace in figure.select_traces({"mode": "markers"}):
-        trace.update(mode="markers+text", text=[_name(str(row["victim"])) for row in rows], **NAMED)
+        names = ["" if row["link"] in ringed else _name(str(row["victim"])) for row in rows]
+        trace.update(mode="markers+text", text=names, **NAMED)
     hollow = {"symbol": "circle-open", "size": 10, "color": COLOURS[0], "line": {"width": 2}}
     _apart(figure, view.left_out, axes, WEAKER_ATTACKS, hollow)
     grey = {"color": "#808080", "symbol": "x-thin", "size": 9, "line": {"width": 2, "color": "#808080"}}
@@ -72,11 +79,8 @@ def scatter(view: View) -> Figure | None:
     _apart(figure, useless, axes, USELESS, grey)
     if view.utility is TASK and len(constants := {row["task_majority"] for row in useless}) == 1:
         figure.add_vline(x=constants.pop(), annotation_text="constant guess", **CONSTANT)
-    if view.reference and view.undefended:
-        _ring(figure, view.reference, view.utility, "no defence", 22, COLOURS[4])
-    if choice and not choice.no_better:
-        name = f"most privacy at a loss of at most {view.utility.loss:g} points"
-        _ring(figure, choice.best, view.utility, name, 18, COLOURS[2])
+    for row, name, size, colour in rings:
+        _ring(figure, row, view.utility, name, size, colour)
     return plain(figure)
 
 
@@ -108,14 +112,16 @@ def _apart(figure: Any, rows: Sequence[Row], axes: tuple[str, str], name: str, m
 
 
 def _ring(figure: Any, row: Row, utility: Utility, name: str, size: int, colour: str) -> None:
-    """Draw a ring around a victim's point, with a name in the legend."""
+    """Draw a ring around a victim's point, with a name in the legend; the victim's name is outside the ring."""
     figure.add_scatter(
         x=[row[utility.column]],
         y=[row["empirical_privacy"]],
         name=escape(name),
-        mode="markers",
+        mode="markers+text",
+        text=[_name(row["victim"])],
         marker={"symbol": "circle-open", "size": size, "color": colour, "line": {"width": 3}},
         hoverinfo="skip",
+        **NAMED,
     )
 
 

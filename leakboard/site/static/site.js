@@ -60,38 +60,42 @@ async function drawOnce(box) {
   });
 }
 
-// Put each name where it hides no point and no other name, the first points first; without room it is shown on hover.
-const SIDES = { // per position of the text: its left and top, from the middle of the point, in widths and heights
-  "top center": [-0.5, -1, 0, -8], "bottom center": [-0.5, 0, 0, 8], "middle right": [0, -0.5, 10, 0],
-  "middle left": [-1, -0.5, -10, 0], "top right": [0, -1, 6, -4], "bottom right": [0, 0, 6, 4],
-  "top left": [-1, -1, -6, -4], "bottom left": [-1, 0, -6, 4],
-};
+// Put each name where it hides no point and no other name, rings and the first points first; without room it is shown
+// on hover.
+const SIDES = ["top center", "bottom center", "middle right", "middle left", "top right", "bottom right", "top left", "bottom left"];
+const TOWARDS = { top: -1, left: -1, middle: 0, center: 0, right: 1, bottom: 1 };
 const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
 async function placeNames(box) {
   const area = box.querySelector(".nsewdrag")?.getBoundingClientRect();
-  const groups = all(".scatterlayer .trace", box).filter((group) => group.querySelector(".textpoint"));
+  const isRing = (group) => group.__data__[0].trace.hoverinfo === "skip";
+  const groups = all(".scatterlayer .trace", box).filter((group) => group.querySelector(".textpoint"))
+    .sort((a, b) => isRing(b) - isRing(a));
   if (!area || !groups.length) return;
   const points = groups.map((group) => all(".points path", group).map((path) => path.getBoundingClientRect()));
   const taken = [...points.flat(), ...all(".annotation", box).map((note) => note.getBoundingClientRect())];
   for (const [i, group] of groups.entries()) {
-    const { index, text } = group.__data__[0].trace;
-    const shown = [...text];
-    const sides = all(".textpoint", group).map((label, j) => {
+    const { index, text, marker } = group.__data__[0].trace;
+    const distance = marker.size / 1.6 + 1; // of the text from the middle of the point, as Plotly computes it
+    const [shown, sides] = [text.map(() => ""), text.map(() => SIDES[0])];
+    for (const label of all(".textpoint", group)) {
+      const j = label.__data__.i; // Plotly may leave out the element of an empty name
       const { width, height } = label.getBoundingClientRect();
-      const [x, y] = [(points[i][j].left + points[i][j].right) / 2, (points[i][j].top + points[i][j].bottom) / 2];
-      for (const [side, [across, down, right, below]] of Object.entries(SIDES)) {
-        const [left, top] = [x + across * width + right, y + down * height + below];
+      const point = points[i][j];
+      const [x, y] = [(point.left + point.right) / 2, (point.top + point.bottom) / 2];
+      for (const side of text[j] ? SIDES : []) {
+        const [down, right] = side.split(" ").map((word) => TOWARDS[word]);
+        const left = x + right * distance + ((right - 1) / 2) * width;
+        const top = y + down * distance + ((down - 1) / 2) * height;
         const place = { left, top, right: left + width, bottom: top + height };
         const inside = left >= area.left && place.right <= area.right && top >= area.top && place.bottom <= area.bottom;
         if (inside && !taken.some((other) => meet(other, place))) {
           taken.push(place);
-          return side;
+          [shown[j], sides[j]] = [text[j], side];
+          break;
         }
       }
-      shown[j] = "";
-      return "top center";
-    });
+    }
     await Plotly.restyle(box, { text: [shown], textposition: [sides] }, [index]);
   }
 }
