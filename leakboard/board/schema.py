@@ -793,7 +793,6 @@ COLUMNS: tuple[Column, ...] = (
         "release",
         "Name of the release: a file of vectors, or a protection of it.",
         ("report: differences", "report: utility"),
-        title="vectors",
         kind="name",
         since=SINCE_0_2,
     ),

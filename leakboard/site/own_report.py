@@ -16,7 +16,7 @@ from leakboard.site import charts
 from leakboard.site.board_pages import ALONE, victims
 from leakboard.site.content import Board
 from leakboard.site.pages import table_data
-from leakboard.site.rendering import decimals
+from leakboard.site.rendering import Cell, cell, decimals
 from leakboard.site.views import views
 from leakboard.suite.labels import parse
 from leakboard.threats.secrets import SecretsThreat
@@ -30,6 +30,10 @@ QUESTION = "What do these vectors give away?"
 GIVEN_AWAY, CHANCE, NOT_FOUND = "given away", "may be chance", "not found"
 CHIPS = {GIVEN_AWAY: "violated", CHANCE: "unproven", NOT_FOUND: "unaudited"}
 """Classes of the coloured labels. What was not found has no label of safety: another attack may find it."""
+CHANGES = {"less": "unaudited", "more": "violated"}
+"""Classes of the coloured labels of releases that give away less or more than the first."""
+NO_DIFFERENCE = "no difference shown"
+"""A release without a label: the caption of the table says what that means."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Notes:
     """How releases differ."""
     warnings: Sequence[str] = ()
     tables: Sequence[tuple[str, Sequence[Column], Sequence[Row]]] = ()
-    """Title, columns and rows of the tables that compare releases."""
+    """Title, columns and rows of two tables: how releases differ from the first one, and what they cost."""
     figure: Figure | None = None
     """The gain of each secret from each release."""
     releases: Sequence[str] = ()
@@ -80,6 +84,7 @@ def own_report(board: Board, day: str, notes: Notes) -> dict[str, Any]:
         "own": True,
         "facts": _facts(board, day),
         "notes": notes,
+        "gains": _gains(notes),
         "findings": {name: _findings(board, name) for name in names},
         "first_page": names[:1] if notes.tables else names,
         "victims": sorted(_detailed(board), key=lambda victim: names.index(victim["name"])),
@@ -87,6 +92,31 @@ def own_report(board: Board, day: str, notes: Notes) -> dict[str, Any]:
         "drawn": charts.plain(notes.figure) if notes.figure else None,
         "data": table_data([*board.rows, *board.secrets]),
     }
+
+
+def _gains(notes: Notes) -> list[tuple[str, list[Cell]]]:
+    """Return, for each secret, what an attacker gains from each release, the first one included."""
+    if not notes.tables:
+        return []
+    _, columns, rows = notes.tables[0]
+    before, after = (next(c for c in columns if c.name == name) for name in ("first_advantage", "attack_advantage"))
+    of_secrets: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        of_secrets.setdefault(row["secret"], {})[row["release"]] = row
+    return [
+        (secret, [cell(before, next(iter(of.values()))), *(_gain(after, of.get(name)) for name in notes.releases[1:])])
+        for secret, of in of_secrets.items()
+    ]
+
+
+def _gain(column: Column, row: Row | None) -> Cell:
+    """Return the gain from a release, with a coloured label if it differs from the first; empty without a row."""
+    if row is None:
+        return Cell("")
+    shown, change = cell(column, row), row["gives_away"]
+    if change in CHANGES:
+        return replace(shown, chip=CHANGES[change], order=change)
+    return shown if change == NO_DIFFERENCE else replace(shown, small=change)
 
 
 def _detailed(board: Board) -> list[dict[str, Any]]:
