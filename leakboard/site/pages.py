@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -66,8 +67,9 @@ def unbroken(text: str) -> str:
 
 
 def breakable(text: str) -> Markup:
-    """Return a name as HTML that may be broken after a mark and before an option, not inside a word."""
-    return Markup(str(escape(text)).replace("_", "_<wbr>").replace("(", "<wbr>(").replace("=", "=<wbr>"))  # noqa: S704 (it is escaped)
+    """Return a name as HTML that may be broken before a bracket and, in a part of 25 letters or more, after a mark."""
+    parts = re.sub(r"[^\s(]{25,}", lambda part: re.sub("([_=])", r"\1<wbr>", part[0]), str(escape(text)))
+    return Markup(parts.replace("(", "<wbr>("))  # noqa: S704 (it is escaped)
 
 
 def grouped(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:

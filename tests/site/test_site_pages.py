@@ -149,7 +149,8 @@ def test_markdown_escapes_html_and_drops_script_links():
 
 
 def test_names_break_after_marks_and_stay_escaped():
-    assert breakable("attack_score<b>(x=1)") == "attack_<wbr>score&lt;b&gt;<wbr>(x=<wbr>1)"
+    assert breakable("attack_score<b>(x=1)") == "attack_score&lt;b&gt;<wbr>(x=1)"
+    assert breakable("inner=the_attribute_inference(x=1)") == "inner=<wbr>the_<wbr>attribute_<wbr>inference<wbr>(x=1)"
 
 
 def test_downloads_hold_no_formula_and_keep_numbers():
