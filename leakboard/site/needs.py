@@ -13,6 +13,8 @@ from leakboard.threats.threat import threat_named
 def needs(row: Row, seconds: float | None) -> str:
     """Return what the attacker of a leaderboard's row had; rows of version 0.1.0 say that texts were not counted.
 
+    Audits use no texts.
+
     Args:
         row: of one attack on one victim.
         seconds: that the attack took.
@@ -23,7 +25,7 @@ def needs(row: Row, seconds: float | None) -> str:
         ("queries", "queries"),
     )
     parts = [f"{value:,.0f} {things}" for name, things in counts if (value := row.get(name))]
-    if all(row.get(name) is None for name, _ in counts):
+    if all(row.get(name) is None for name, _ in counts) and not threat_named(row.get("threat", "")).bounds_epsilon:
         parts.append("texts not counted")
     if row.get("queries") == 0:
         parts.append("no queries")

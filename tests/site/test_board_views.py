@@ -144,7 +144,7 @@ class TestUseless:
     def test_they_are_grey_in_the_chart(self, mixed):
         (useful,) = [line for line in scatter(mixed)["data"] if line["name"].startswith("a victim")]
         (grey,) = [line for line in scatter(mixed)["data"] if line["name"] == "useless for the task"]
-        assert (useful["text"], grey["text"]) == (["good"], ["noise", "constant"])
+        assert (useful["text"], grey["text"]) == ([""], ["noise", "constant"])  # a ring has the name
         assert [line["layer"] for line in scatter(mixed)["layout"]["shapes"]] == ["below"]
 
     def test_where_all_are_useless_nothing_is_chosen(self, view):
@@ -166,6 +166,7 @@ def test_the_front_is_named_with_most_privacy_first(view):
     ("row", "seconds", "expected"),
     [
         ({}, None, "texts not counted"),
+        ({"threat": "releases"}, 3.2, "3 s"),
         ({"known_pairs": 1200, "queries": 0, "own_texts": 0}, 3.2, "1,200 known texts, no queries, 3 s"),
         (
             {"own_texts": 50, "queries": 70, "observations": 16},
