@@ -31,10 +31,12 @@ class Cell:
 
 
 def decimals(value: Any, digits: int = 3) -> str:
-    """Return a number with a fixed number of decimals; infinity as a word; an empty text without a number."""
+    """Return a number with fixed decimals (from 1,000, none); infinity as a word; an empty text without a number."""
     if value is None or value != value:
         return ""
-    return f"{value:.{digits}f}" if math.isfinite(value) else "infinite"
+    if not math.isfinite(value):
+        return "infinite"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}f}"
 
 
 def _metric(row: Row, key: str) -> Cell:
@@ -92,7 +94,7 @@ def _claim(row: Row, key: str) -> Cell:
 def _bound(row: Row, key: str) -> Cell:
     cell = _epsilon(row, key)
     if cell.text:
-        return Cell(f"≥ {rounded_down(row[key])}", cell.order)
+        return Cell(f"≥ {rounded_down(row[key])}" if math.isfinite(row[key]) else "infinite", cell.order)
     return Cell("", cell.order, "not audited here" if row.get("epsilon_claimed") is not None else "")
 
 
