@@ -1,4 +1,4 @@
-"""Release vectors that are written as texts, such as those of ``zeros_and_ones``, by a bare mechanism.
+"""Release vectors that are written as texts, such as those of the dataset zeros_and_ones, by a bare mechanism.
 
 Three mechanisms are correct. The others are controls: an audit must find the broken ones, and must not accuse the sound
 ones. Six controls are those of Habernal (2022, experiment.py) (`leakboard.privacy.mechanisms.broken`). All mechanisms

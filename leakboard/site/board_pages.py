@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +78,17 @@ def size(board: Board) -> str:
 
 def facts(board: Board) -> list[tuple[str, str]]:
     """Return the provenance of the numbers, as pairs of a name and a sentence."""
-    commits = sorted({str(e.get("commit", "")) for e in board.meta.get("environments", ())} - {""})
+    days: dict[str, list[str]] = {}
+    for commit in sorted({str(e.get("commit", "")) for e in board.meta.get("environments", ())} - {""}):
+        days.setdefault(_day(commit), []).append(commit[:10])
     seeds = sorted({record.seed for record in board.records})
     return [
         ("size", size(board)),
         ("cells", f"{len(board.records)} with a result, seeds {', '.join(map(str, seeds))}"),
-        ("computed", "; ".join(f"commit {commit[:10]}{_dated(commit)}" for commit in commits)),
+        (
+            "computed by commits",
+            "; ".join(f"{', '.join(days[day])}{day and f' of {_in_words(day)}'}" for day in sorted(days)),
+        ),
         ("rows", _computed(Counter(board.provenance.values()))),
     ]
 
@@ -95,17 +101,21 @@ def _computed(rows: Mapping[str, int]) -> str:
     return f"the project computed {rows.get('project', 0)}{again}"
 
 
-def _dated(commit: str) -> str:
-    """Return the date of a commit in brackets, if this checkout has it; of other texts, nothing."""
+def _in_words(day: str) -> str:
+    """Return a day such as 2026-11-27 in words, which no line breaks inside."""
+    return f"{date.fromisoformat(day):%-d %B %Y}".replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _day(commit: str) -> str:
+    """Return the day of a commit, as in 2026-11-27, if this checkout has it; of other texts, nothing."""
     if not re.fullmatch(r"[0-9a-f]{7,64}\+?", commit):  # another text might be an option of git
         return ""
     root = Path(leakboard.__file__).parent.parent
     command = ["git", "-C", str(root), "show", "-s", "--format=%cs", commit.rstrip("+")]
     try:
-        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return f" ({shown})" if shown else ""
 
 
 def _sections(board: Board, links: Links, tables: Views) -> list[dict[str, Any]]:

@@ -246,7 +246,7 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
             f"papers/{file}",
             _listing(
                 documentation,
-                "Published numbers beside ours",
+                "Published numbers next to ours",
                 name,
                 papers.nearness(rows),
                 listings,
@@ -254,7 +254,7 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
                 charts=papers.figures(name),
             ),
         )
-    listings = [{"caption": "Whose numbers stand beside ours", "columns": columns("page: paper list"), "rows": listed}]
+    listings = [{"caption": "Papers with published numbers", "columns": columns("page: paper list"), "rows": listed}]
     yield "papers/index.html", _listing(documentation, "", "Papers", "", listings)
 
 

@@ -60,7 +60,7 @@ class Comparison:
         constant = "" if self.view.constant is None else f" of at most {decimals(self.view.constant, 2)}"
         where, kept = f"{self.dataset}, {self.view.short_title}", f"privacy {_privacy(first)}{constant}"
         if len(ties) == len(others):
-            return f"{where}: {' and '.join([first['encoder'], *ties])} cannot be told apart ({kept})."
+            return f"{where}: no difference is seen between {' and '.join([first['encoder'], *ties])} ({kept})."
         least = " or ".join([first["encoder"], *ties])
         return f"{where}: {least} leaks least ({kept}), {others[-1]['encoder']} most ({_privacy(others[-1])})."
 

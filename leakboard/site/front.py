@@ -80,10 +80,12 @@ def headline(board: Board, made: Sequence[View]) -> Headline:
             kept = view.reference if choice.no_better and view.reference else choice.best
             most = "" if view.constant is None else f" of at most {decimals(view.constant, 2)}"
             loss = f"at a loss of at most {view.utility.loss:g} points of {view.utility.name}"
+            if view.reference and view.counted_from:
+                loss = f"{loss}, counted from {view.reference['victim']}"
             text = f"privacy kept{most}: {kept['victim']}, {loss}"
             if choice.no_better:
                 text = f"privacy kept{most}: {kept['victim']}; no defence here keeps measurably more {loss}"
-            text = f"{text} ({view.dataset}).{CLAIMS.get(kept['verdict'], '')} {view.counted_from}".strip()
+            text = f"{text} ({view.dataset}).{CLAIMS.get(kept['verdict'], '')}"
             return Headline(decimals(kept["empirical_privacy"], 2), text)
     scored = [(row, view) for view in made if view.is_scored for row in view.rows if row["attack_score"] >= LEAST_SHOWN]
     if not scored:

@@ -40,11 +40,10 @@ def nearness(rows: Sequence[Row]) -> str:
     """Return a sentence on how near the published numbers are to ours."""
     errors = [abs(row["standard_errors"]) for row in rows if row["standard_errors"] is not None]
     measured = sum(row["ours"] is not None for row in rows)
-    text = f"{len(rows)} comparisons, {measured} of them with a number of ours."
+    text = f"{len(rows)} published numbers. We measured {'all of them' if measured == len(rows) else measured}."
     near = sum(error < 2 for error in errors)
-    return (
-        f"{text} Of {len(errors)} with an interval {near} lie within two standard errors of ours." if errors else text
-    )
+    close = f"In {near} of these the published number lies within two standard errors."
+    return f"{text} Ours has an interval in {len(errors)} cases. {close}" if errors else text
 
 
 def figures(name: str) -> Sequence[tuple[str, Figure]]:

@@ -86,8 +86,8 @@ class View:
         if self.reference is None or self.undefended:
             return ""
         name, value = self.reference["victim"], f"{self.reference[self.utility.column]:.3f}"
-        start = "No victim here is the undefended encoder of the others"
-        return f"{start}, so losses are counted from the victim with the highest {self.utility.name}: {name} ({value})."
+        start = "The encoder without a defence is not among these victims."
+        return f"{start} So losses are counted from the victim with the highest {self.utility.name}: {name} ({value})."
 
     @property
     def comparable(self) -> list[Row]:

@@ -170,7 +170,7 @@ function tellChoice(view, typed) {
   parts.push(` ${Number(best.privacy).toFixed(3)} at a ${utility} of ${Number(best.utility).toFixed(3)}.`);
   if (best.verdict) parts.push(` Its privacy claim: ${best.verdict}.`);
   if (ties.length) {
-    parts.push(` Within the intervals it cannot be told from ${ties.length} ${ties.length === 1 ? "other" : "others"}: `);
+    parts.push(` Its interval overlaps ${ties.length === 1 ? "that of 1 other victim" : `those of ${ties.length} other victims`}: `);
     ties.forEach((tie, i) => parts.push(isolated(tie.victim), i < ties.length - 1 ? "; " : "."));
   }
   view.querySelector(".result").replaceChildren(...parts);
