@@ -228,7 +228,7 @@ def _part(board: Board, dataset: str, victim: str, links: Links) -> dict[str, An
         "facts": [
             ("task accuracy", decimals(first.get("task_accuracy"))),
             ("constant guess of the task", decimals(first.get("task_majority"))),
-            ("test texts", f"{first['test_size']:,}"),
+            (f"test {threat_named(first['threat']).things}", f"{first['test_size']:,}"),
         ],
         "sentences": summarise([row for row in [*attacks, *board.secrets] if _is_of(row, dataset, victim)]),
         "attacks": [linked(row, links) | {"needs": needs(row, attack_seconds(board, row))} for row in attacks],

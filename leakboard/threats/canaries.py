@@ -59,6 +59,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
 
     name: ClassVar = "canaries"
     sees: ClassVar = "the recipe, and a table that was trained with planted texts"
+    things: ClassVar = "canaries"
     needs: ClassVar = "words"
     revision: ClassVar = 3
 

@@ -146,7 +146,7 @@ class Threat(ABC, Generic[A]):
     guessed: ClassVar[str] = ""
     """What the attacks guess, in words; empty: the secrets of the dataset, by their names."""
     things: ClassVar[str] = "texts"
-    """The test's texts, words or candidates, in words."""
+    """The test's texts, words, candidates or draws, in words."""
     bounds_epsilon: ClassVar[bool] = False
     """Whether the headline is a lower bound on epsilon."""
     columns: ClassVar[tuple[Column, ...]] = ()
@@ -317,6 +317,7 @@ class AuditThreat(Threat[A]):
 
     title: ClassVar = "claims of privacy, audited"
     headline: ClassVar = "epsilon"
+    things: ClassVar = "draws"
     bounds_epsilon: ClassVar = True
     doubts_perfect_scores: ClassVar = False
 
