@@ -3,12 +3,20 @@
 import dataclasses
 from statistics import NormalDist
 
+from leakboard.board.schema import columns
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record
+from leakboard.site.build import write_report
+from leakboard.site.content import make_board
+from leakboard.site.own_report import Notes
 
 SCRIPT, FORMULA, REVERSED = "<script>document.title='run'</script>", '=cmd("calc")', "\u202ereversed"
 HOSTILE = (SCRIPT, FORMULA, REVERSED, "</script><img src=x onerror=document.title='run'>")
 """Names that pages must show as text."""
+
+SECRETS = ("gender", "age group", "region", "smoker", "income", "first language")
+CHANGES = {"rotation": "no difference shown", "gaussian(sigma=0.05)": "less", "gaussian(sigma=0.5)": "more"}
+"""Secrets and protections of `write_comparison`, and what each protection gives away."""
 
 WINDOW_WIDTH = 1280
 """Width of a browser window in pixels, unless a test changes it."""
@@ -85,3 +93,26 @@ def on_dev(made, score, **by_secret):
     scores = {"": score} | by_secret
     names = ("attack_score_dev", "attack_advantage_dev")
     return with_metrics(made, *(Metric(name, value, secret) for secret, value in scores.items() for name in names))
+
+
+def write_comparison(path):
+    """Write the report on the made vectors "as stored", and on three protections of them."""
+
+    def numbers(*names):
+        return {f"{name}{end}": 0.2 for name in names for end in ("", "_low", "_high")}
+
+    releases = ("as stored", *CHANGES)
+    measured = {"attack_score": 0.6, "empirical_privacy": 0.4, "privacy_best_constant": 0.5}
+    more = [Metric(name, value, secret) for secret in SECRETS for name, value in measured.items()]
+    more += [metric for secret in SECRETS for metric in gain(0.6, 0.5, 0.2, secret)]
+    records = [record(name, secrets=SECRETS, privacy=0.4, more=more) for name in releases]
+    gains = [
+        {"secret": secret, "release": name, "gives_away": change}
+        | numbers("first_advantage", "attack_advantage", "difference")
+        for secret in SECRETS
+        for name, change in CHANGES.items()
+    ]
+    costs = [{"release": name} | numbers("neighbours_kept", "task_accuracy") for name in releases]
+    tables = [("Gains", columns("report: differences"), gains), ("Costs", columns("report: utility"), costs)]
+    notes = Notes(warnings=["few texts"] * 3, tables=tables, releases=releases)
+    write_report(make_board("own vectors", "", records, path.parent, path.parent), path, "2026-11-27", notes)

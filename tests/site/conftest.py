@@ -3,7 +3,7 @@
 from itertools import product
 
 import pytest
-from made_records import FORMULA, HOSTILE, REVERSED, SCRIPT, WINDOW_WIDTH, record
+from made_records import FORMULA, HOSTILE, REVERSED, SCRIPT, WINDOW_WIDTH, record, write_comparison
 
 from leakboard.site.build import build_site, write_page
 from leakboard.site.content import make_board, read_board
@@ -31,6 +31,7 @@ def site(tmp_path_factory, made):
     (folder / "docs" / "index.html").write_text("documentation")
     build_site([read_board("demo"), made], folder)
     write_page(read_board("demo"), folder / "alone.html")
+    write_comparison(folder / "compared.html")
     return folder
 
 

@@ -95,7 +95,9 @@ class TestFront:
 
     def test_a_card_says_what_a_loss_is_counted_from(self, board):
         shown = headline(board("one", on_ag("lstm", accuracy=0.8, privacy=0.2), on_ag("bert", accuracy=0.7)))
-        assert shown.text.endswith("at a loss of at most 2 points of task accuracy, counted from lstm (ag(duplicates=keep)).")
+        assert shown.text.endswith(
+            "at a loss of at most 2 points of task accuracy, counted from lstm (ag(duplicates=keep))."
+        )
 
     def test_a_card_of_another_threat_has_the_highest_score(self, board):
         fields = {"threat": "words", "attack_metric": "recall@5", "secrets": ("words",)}
