@@ -58,7 +58,7 @@ def chosen_elsewhere(view: View, boards: Views) -> Row | None:
         return None
     choice = keeps_most(joined(boards, view, parse(encoder_of(view.reference))[0]))
     known = {row["victim_options"] for row in view.rows}
-    return None if choice is None or choice.no_better or choice.best["victim_options"] in known else choice.best
+    return None if choice is None or not choice.is_kept or choice.best["victim_options"] in known else choice.best
 
 
 def judged(boards: Views) -> dict[str, list[View]]:

@@ -119,7 +119,7 @@ def _day(commit: str) -> str:
 
 
 def _sections(board: Board, links: Links, tables: Views) -> list[dict[str, Any]]:
-    sections, anchored = [], set()
+    sections, anchored, linked = [], set(), _linked_first(tables[board.name])
     for number, view in enumerate(tables[board.name], start=1):
         rows, candidates = [], {row["slug"] for row in view.comparable}
         choice = keeps_most(view)
@@ -152,12 +152,23 @@ def _sections(board: Board, links: Links, tables: Views) -> list[dict[str, Any]]
                 "claim_notes": notes(board, rows),
                 "choice": choice,
                 "needs": needs(choice.best, attack_seconds(board, choice.best)) if choice else "",
+                "linked_first": linked.get((view.dataset, choice.best["slug"])) if choice else None,
                 "elsewhere": chosen_elsewhere(view, tables),
                 "scatter": charts.scatter(view) if view.is_scored else None,
                 "curves": charts.curves(view) if view.is_scored else [],
             }
         )
     return sections
+
+
+def _linked_first(tables: Sequence[View]) -> dict[tuple[str, str], float]:
+    """Return the largest share of right first candidates of linking attacks, by dataset and victim."""
+    shares: dict[tuple[str, str], float] = {}
+    for view in (view for view in tables if view.links):
+        for row in (row for row in view.rows if row["linked_first"] is not None):
+            key = view.dataset, row["slug"]
+            shares[key] = max(row["linked_first"], shares.get(key, 0.0))
+    return shares
 
 
 def _table(view: View) -> str:
@@ -176,8 +187,9 @@ def _numbers(row: Row, utility: Utility, is_candidate: bool) -> dict[str, Any]:
         "privacy": "empirical_privacy",
         "low": "empirical_privacy_low",
         "high": "empirical_privacy_high",
+        "first": "linked_first",
     }
-    values = {key: row[name] for key, name in names.items() if row[name] is not None}
+    values = {key: row[name] for key, name in names.items() if row.get(name) is not None}
     return {"victim": row["victim"], "slug": row["slug"], "verdict": row["verdict"], **values}
 
 

@@ -63,9 +63,8 @@ def scatter(view: View) -> Figure | None:
     comparable = sorted(view.comparable, key=lambda row: -order.get(row["slug"], -1))
     rows = [{name: row.get(name) for name in names} | {"link": row["slug"]} for row in comparable]
     figure = privacy_utility(pd.DataFrame(rows, columns=[*names, "link"]).astype(object), view.utility.column)
-    has_ring = view.reference is not None and view.undefended
-    rings = [(view.reference, "no defence", 22, COLOURS[4])] if has_ring else []
-    if choice and not choice.no_better:
+    rings = [(view.reference, "no defence", 22, COLOURS[4])] if view.reference and view.undefended else []
+    if choice and choice.is_kept:
         name = f"most privacy at a loss of at most {view.utility.loss:g} points"
         rings.append((choice.best, name, 18, COLOURS[2]))
     ringed = {row["slug"] for row, *_ in rings}

@@ -19,6 +19,21 @@ class Choice:
     """Other victims within the loss whose intervals overlap that of the best."""
     no_better: bool
     """Whether no allowed victim keeps measurably more than the encoder without a defence."""
+    linked_first: float | None
+    """If vectors are linked to texts: the least share of vectors whose first candidate is right, of all allowed."""
+
+    @property
+    def hides_nothing(self) -> bool:
+        """Whether most vectors of each allowed victim have their text as first candidate.
+
+        Then a small share of links with few false ones only says that the attacker is not sure of each link.
+        """
+        return self.linked_first is not None and self.linked_first > 0.5
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the best victim may be recommended."""
+        return not self.no_better and not self.hides_nothing
 
 
 def keeps_most(view: View, loss: float | None = None) -> Choice | None:
@@ -41,4 +56,5 @@ def keeps_most(view: View, loss: float | None = None) -> Choice | None:
     best = max(allowed, key=lambda row: row["empirical_privacy"])
     ties = [row for row in allowed if row is not best and overlap(row, best)]
     no_better = view.undefended and not any(above(row, view.reference) for row in allowed)
-    return Choice(best, ties, no_better)
+    firsts = [row["linked_first"] for row in allowed] if view.links else []
+    return Choice(best, ties, no_better, min(firsts) if firsts and None not in firsts else None)

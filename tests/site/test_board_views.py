@@ -12,6 +12,7 @@ from leakboard.site.charts import scatter
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import make_board, slug
 from leakboard.site.needs import needs
+from leakboard.site.readme import board_markdown
 from leakboard.site.rendering import RENDERERS
 from leakboard.site.sections import read_findings
 from leakboard.site.utility import UTILITIES
@@ -384,3 +385,38 @@ def test_rows_show_their_provenance(board):
     (view,) = views(made)
     assert [row["provenance"] for row in view.rows] == ["project", "submission"]
     assert dict(facts(made))["rows"] == "the project computed 1, and 1 of submissions again"
+
+
+class TestLinks:
+    """Noise makes links with few false ones rare, although first candidates are right."""
+
+    def linked(self, tmp_path, *firsts):
+        def store(protection, privacy, first):
+            made = record(
+                f"vector_store(encoder=word2vec, protection={protection})",
+                privacy=privacy,
+                constant=0.99,
+                secrets=("text",),
+                threat="linking",
+                attack_metric="linked_at_1_percent_false_links",
+                more=[],
+            )
+            metrics = Metric("retrieval_recall@10", 0.9), Metric("task_majority", 0.6), Metric("linked_first", first)
+            return with_metrics(made, *metrics)
+
+        records = [store("none", 0.01, firsts[0]), store("gaussian", 0.8, firsts[1])]
+        board = make_board("stores", "", records, tmp_path, tmp_path, UTILITIES["search"])
+        return board, views(board)[0]
+
+    @pytest.mark.parametrize(("first", "hides_nothing"), [(0.97, True), (0.4, False)])
+    def test_no_victim_is_recommended_if_first_candidates_are_right(self, tmp_path, first, hides_nothing):
+        board, view = self.linked(tmp_path, 1.0, first)
+        choice = keeps_most(view)
+        assert "gaussian" in choice.best["victim"]
+        assert (choice.hides_nothing, choice.is_kept) == (hides_nothing, not hides_nothing)
+        assert choice.linked_first == first
+        said = "No victim hides its texts at a loss of at most 10 points of recall@10 of search"
+        right = "the first candidate is right for at least 0.970 of the vectors"
+        assert (f"{said}: {right}" in board_markdown(board)) is hides_nothing
+        write_page(board, tmp_path / "page.html")
+        assert ("<b>No victim hides its texts</b>" in (tmp_path / "page.html").read_text()) is hides_nothing

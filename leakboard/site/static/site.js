@@ -148,13 +148,16 @@ function keepsMost(view, loss) {
   const reference = allowed.find((entry) => entry.slug === view.querySelector(".answer").dataset.undefended);
   const noBetter = reference !== undefined
     && !allowed.some((entry) => number(entry, "low") > number(reference, "high"));
-  return { best, ties, noBetter };
+  const linkedFirst = allowed.every((entry) => entry.first !== undefined)
+    ? Math.min(...allowed.map((entry) => Number(entry.first))) : 0;
+  return { best, ties, noBetter, linkedFirst };
 }
 
 function tellChoice(view, typed) {
   const loss = Number(typed);
   if (typed === "" || !(loss >= 0)) return;
-  const { best, ties, noBetter } = keepsMost(view, loss);
+  const { best, ties, noBetter, linkedFirst } = keepsMost(view, loss);
+  const hidesNothing = linkedFirst > 0.5;
   all("tr.chosen", view).forEach((row) => row.classList.remove("chosen"));
   const [bold, isolated] = ["b", "bdi"].map((name) => (text) => {
     const element = document.createElement(name);
@@ -162,9 +165,12 @@ function tellChoice(view, typed) {
     return element;
   });
   const { utility, best: first } = view.querySelector(".answer").dataset;
-  if (!noBetter) best.row.classList.add("chosen");
+  if (!noBetter && !hidesNothing) best.row.classList.add("chosen");
   const limit = `at a loss of at most ${loss} point${loss === 1 ? "" : "s"}`;
-  const parts = noBetter
+  const firstRight = `the attacker's first candidate is right for at least ${linkedFirst.toFixed(3)} of the vectors`;
+  const parts = hidesNothing
+    ? [bold("No victim hides its texts"), ` ${limit}: ${firstRight}. The highest privacy is that of `, isolated(best.victim), ":"]
+    : noBetter
     ? [bold("No defence keeps measurably more than none"), ` ${limit}. The highest value is that of `, isolated(best.victim), ":"]
     : [`${limit.replace("at", "At")} `, bold(best.victim), " keeps most privacy:"];
   parts.push(` ${Number(best.privacy).toFixed(3)} at a ${utility} of ${Number(best.utility).toFixed(3)}.`);
