@@ -96,7 +96,8 @@ TABLES: Mapping[str, Table] = {
     "page: searched victims": Table(
         "The victims of a board that weighs search against privacy.",
         of="page: victims",
-        in_sight=("rank", "victim", "empirical_privacy", "retrieval_recall@10", "verdict", "attack", "needs"),
+        in_sight=("rank", "victim", "empirical_privacy", "linked_first", "retrieval_recall@10", "verdict", "attack"),
+        on_wide=("needs",),
     ),
     "page: audited victims": Table(
         "The victims of a board that only audits attacked.",

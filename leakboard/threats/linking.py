@@ -94,9 +94,10 @@ class LinkingThreat(Threat["LinkingAttack"]):
         Column(
             "linked_first",
             "Share of the vectors whose first candidate is right.",
-            TABLES,
+            (*TABLES, "page: victims"),
             title="first is right",
             kind="number",
+            group="Privacy",
             better=LOWER,
             metric="linked_first",
             gate="attack",
