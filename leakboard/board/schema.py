@@ -37,7 +37,7 @@ NEW_TEXTS = (
     "privacy over the test texts without a verbatim copy in train or dev, from the same attack; "
     "do not compare it with the best constant guess over all test texts"
 )
-EPSILONS = ("console: claims", "page: claims", "page: victims")
+EPSILONS = ("console: claims", "page: claims", "page: claimed", "page: victims")
 
 
 def _ends(metric: str, **fields: str) -> tuple[Column, Column]:
@@ -117,6 +117,7 @@ COLUMNS: tuple[Column, ...] = (
             "page: reported",
             "page: comparison",
             "page: examples",
+            "page: claimed",
         ),
         kind="name",
     ),
@@ -631,7 +632,17 @@ COLUMNS: tuple[Column, ...] = (
         note="time to fit and to publish, mean over seeds, on the machine of the run",
     ),
     Column("encoder", "The encoder, without a defence or behind it.", ("page: encoders",)),
-    Column("board", "The board that has the row.", ("page: everywhere", "page: comparison", "page: encoders")),
+    Column(
+        "board",
+        "The board that has the row.",
+        ("page: everywhere", "page: comparison", "page: encoders", "page: claimed"),
+    ),
+    Column(
+        "settings",
+        "How many of the audited settings have this verdict, the first with these epsilons.",
+        ("page: claimed",),
+    ),
+    Column("source", "The paper of the mechanism.", ("page: claimed",), title="paper"),
     Column("submission", "The submission that has the row.", ("page: reported",), kind="name"),
     Column("attack", "The attack.", ("page: attack list",), kind="name"),
     Column("summary", "What the attack does.", ("page: attack list",), title="what it does"),

@@ -134,6 +134,10 @@ TABLES: Mapping[str, Table] = {
         in_sight=("victim", "metric", "variable", "ours", "theirs", "difference", "attack", "board"),
         on_wide=("group", "dataset"),
     ),
+    "page: claimed": Table(
+        "An audited mechanism of a paper on a board, with its worst verdict.",
+        ("victim", "source", "verdict", "settings", "epsilon_claimed", "epsilon_audited", "epsilon_proved", "board"),
+    ),
     "page: examples": Table("Invented texts next to what attacks read.", ("victim", "attack")),
     "page: published": Table("Published numbers next to those of a victim.", ("source",), ("attack", "dataset")),
     "page: attack list": Table("The attacks of all boards.", ("attack",)),

@@ -17,6 +17,7 @@ from leakboard.site import front, libraries, papers
 from leakboard.site.across import judged
 from leakboard.site.board_pages import ALONE, board_page, victims
 from leakboard.site.charts import Figure
+from leakboard.site.claims import claims_page
 from leakboard.site.content import Board, make_board, read_board, slug
 from leakboard.site.encoders import encoder_pages
 from leakboard.site.needs import attack_seconds, needs_of
@@ -121,6 +122,7 @@ def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, s
     yield "index.html", _page("index", "", title="LeakBoard", **parts, **more)
     for file, content in encoder_pages(boards).items():
         yield f"encoders/{file}", _listing(documentation, **content)
+    yield "claims/index.html", _listing(documentation, **claims_page(boards, documentation))
     summaries = _summaries("victims")
     known = {board.name: {row["victim_options"] for row in board.rows} for board in boards}
     for board in boards:

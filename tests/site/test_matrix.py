@@ -4,6 +4,7 @@ import pytest
 from made_records import record
 
 from leakboard.metrics.audits import bound_metrics
+from leakboard.site.claims import claims_page
 from leakboard.site.content import make_board
 from leakboard.site.matrix import MatrixCell, matrix
 from leakboard.site.views import views
@@ -55,3 +56,32 @@ def test_failures_come_first_and_controls_apart(compared):
 def test_boards_with_guesses_or_one_dataset_have_none(compared):
     assert compared(record("a"), record("a", dataset="other")) is None
     assert compared(audit("laplace", "d1", 1.0)) is None
+
+
+class TestClaims:
+    """The page that compares claims across boards."""
+
+    @pytest.fixture
+    def page(self, tmp_path):
+        records = [
+            audit(name, "d1", epsilon, broken=name != "laplace" and epsilon < most)
+            for name, most in (("adept", 2.0), ("laplace", 0.0), ("copy", 9.0))
+            for epsilon in (0.5, 1.0, 2.0)
+        ]
+        boards = [
+            make_board("b", "", records, tmp_path, tmp_path),
+            make_board("c", "", [record("a")], tmp_path, tmp_path),
+        ]
+        return claims_page(boards, "docs/index.html")
+
+    def test_mechanisms_of_papers_have_a_row_each_failures_first(self, page):
+        (table,) = page["listings"]
+        rows = [[row[name] for name in ("victim", "verdict", "settings", "epsilon_claimed")] for row in table["rows"]]
+        assert rows == [["ADePT", "violated", "2 of 3", 0.5], ["Laplace", "holds", "3 of 3", 0.5]]
+        assert table["rows"][0]["board_href"] == "../boards/b/index.html"
+
+    def test_its_text_names_what_is_broken(self, page):
+        assert page["text"].startswith(
+            "1 of 2 audited mechanisms of papers break their claim in at least one setting: ADePT."
+        )
+        assert "(../docs/released_sanitisers.html)" in page["text"]
