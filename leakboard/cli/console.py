@@ -111,7 +111,8 @@ def print_counts(console: Console, run: Run) -> None:
     records = [(job, record) for job in run.jobs if (record := run.record(job))]
     counts = Counter(record.status for _, record in records)
     parts = [f"{counts[status]} {word}" for status, word in STATUSES.items() if counts[status]]
-    console.print(Text(f"\n{len(run.jobs)} cells: {', '.join(parts) or 'none tried'}"))
+    cells = "1 cell" if len(run.jobs) == 1 else f"{len(run.jobs)} cells"
+    console.print(Text(f"\n{cells}: {', '.join(parts) or 'none tried'}"))
     reasons: dict[str, list[Job]] = {}
     for job, record in records:
         if record.status == "failed":

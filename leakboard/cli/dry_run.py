@@ -23,7 +23,8 @@ def print_plan(console: Console, run: Run) -> None:
         table.add_row(Text(job.cell.label), Text(job.problem or job.skip or ", ".join(cached) or "nothing"))
     console.print(table)
     again = f" ({published} are published, and computed again as the suite says reuse: false)" if published else ""
-    console.print(f"{len(run.jobs)} cells, {len(run.jobs) - len(undone)} done, {len(undone)} to compute{again}")
+    cells = "1 cell" if len(run.jobs) == 1 else f"{len(run.jobs)} cells"
+    console.print(f"{cells}, {len(run.jobs) - len(undone)} done, {len(undone)} to compute{again}")
     if outdated := run.results.outdated(undone):
         console.print(
             f"{outdated} cells are published under another identity: since then a revision, an option's default, the "

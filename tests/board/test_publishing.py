@@ -245,7 +245,7 @@ class TestReuse:
         shutil.rmtree(bench.out)
         out = output_of(*bench.arguments("run", "--dry-run"))
         assert "published, will be computed again" in out
-        assert "1 cells, 0 done, 1 to compute" in out
+        assert "1 cell, 0 done, 1 to compute" in out
         command_line(*bench.arguments("run"))
         assert len(bench.results()) == 1
 

@@ -120,7 +120,7 @@ def test_a_terminal_without_the_letters_gets_others(bench, output_of):
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "1 cells: 1 done" in done.stdout
+    assert "1 cell: 1 done" in done.stdout
 
 
 @pytest.mark.parametrize(("limit", "status"), [("-v 1048576", 2), pytest.param("-n 40", 0, marks=pytest.mark.slow)])

@@ -85,7 +85,7 @@ def test_the_kept_suite_is_reported_and_run_again_where_it_is(evaluate, command_
     code, out, _ = command_line("run", tmp_path / "out" / "suite.yaml", "--at-most", "attack_f1=0")
     assert code == 2
     code, out, _ = command_line("run", tmp_path / "out" / "suite.yaml", "--at-most", "attack_advantage=0.2")
-    assert (code, "1 cells: 1 done" in out) == (3, True), out
+    assert (code, "1 cell: 1 done" in out) == (3, True), out
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir()) == [".cache", "suite"]
     assert not (tmp_path / "runs").exists()
 

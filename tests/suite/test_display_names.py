@@ -72,7 +72,7 @@ def test_names_do_not_change_identities(bench, command_line):
     bench.suite(victims=[{"hashed": {}, "name": "renamed"}])
     code, out, _ = command_line(*bench.arguments("run", "--dry-run", "--only", "victim=renamed"))
     assert code == 0, out
-    assert "1 cells, 1 done, 0 to compute" in out
+    assert "1 cell, 1 done, 0 to compute" in out
     assert command_line(*bench.arguments("run"))[0] == 0
     (row,) = bench.leaderboard().reset_index().to_dict("records")
     assert (row["victim"], row["victim_options"]) == ("renamed", "hashed")
