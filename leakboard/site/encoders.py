@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leakboard.board.figures import finite
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.site.content import Board, slug
 from leakboard.site.ranks import overlap, useful
@@ -17,8 +18,10 @@ from leakboard.suite.labels import parse
 from leakboard.suite.names import natural
 
 QUESTION = "Which encoder leaks least?"
-RULE = "In a comparison the least private row of an encoder counts. Encoders tied with the first are counted, too."
+RULE = "In a comparison the least private row of an encoder counts. Encoders tie if their intervals of privacy overlap."
 """How the answer counts."""
+NEARLY_ALL = 0.9
+"""The advantage from which an encoder gives nearly all away."""
 
 
 @dataclass(frozen=True)
@@ -93,30 +96,69 @@ def _dataset_names(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def answer(compared: Sequence[Comparison]) -> str:
-    """Return how often each encoder leaks least, in a sentence; empty without comparisons."""
-    leading = Counter(encoder for one in compared for encoder in one.leaders)
-    if not compared or not leading:
+    """Return in how many comparisons one encoder leaks least, several tie, or none differ; empty if none ever differ.
+
+    Each comparison is counted once.
+    """
+    leading = Counter(" and ".join(one.leaders) for one in compared if len(one.leaders) == 1)
+    tied = Counter(" and ".join(one.leaders) for one in compared if len(one.leaders) > 1)
+    if not leading and not tied:
         return ""
-    counts = [f"{encoder} in {count}" for encoder, count in leading.most_common()]
-    undecided = sum(not one.leaders for one in compared)
-    ties = f"; in {undecided} no difference is seen" if undecided else ""
-    start = "It depends on the secret. " if max(leading.values()) < len(compared) - undecided else ""
+    undecided = len(compared) - leading.total() - tied.total()
+    parts = [f"one encoder leaks least in {leading.total()} ({_times(leading)})"] if leading else []
+    parts += [f"several tie for the least in {tied.total()} ({_times(tied)})"] if tied else []
+    parts += [f"no difference is seen in {undecided}"] if undecided else []
+    most = Counter(encoder for one in compared for encoder in one.leaders)
+    start = "It depends on the secret. " if max(most.values()) < len(compared) - undecided else ""
     number = "1 comparison" if len(compared) == 1 else f"{len(compared)} comparisons"
-    return f"{start}In {number} these leak least: {', '.join(counts)}{ties}. {RULE}"
+    return f"{start}Of {number}: {'; '.join(parts)}. {RULE}"
+
+
+def _times(counts: Counter[str]) -> str:
+    return ", ".join(f"{encoders} in {count}" for encoders, count in counts.most_common())
+
+
+def about_people(compared: Sequence[Comparison]) -> str:
+    """Say where every encoder gives away nearly all about the people mentioned, and how much elsewhere.
+
+    Empty if no comparison shows it.
+    """
+    gains = []
+    for one in compared:
+        known = [row.get("attack_advantage") for row in one.best]
+        if one.view.threat.name == "entities" and all(map(finite, known)):
+            gains.append((one.dataset, min(known), max(known)))
+    nearly = [dataset for dataset, low, _ in gains if low >= NEARLY_ALL]
+    if not nearly:
+        return ""
+    shown = [f"{dataset}: {decimals(low, 2)} to {decimals(high, 2)}" for dataset, low, high in gains]
+    return (
+        f"On {' and on '.join(nearly)} every encoder gives away nearly all about who is mentioned. "
+        f"The advantage of the strongest attack, by encoder, on {'; on '.join(shown)}."
+    )
+
+
+def _about_texts(scored: Sequence[tuple[Board, View]]) -> str:
+    """Return links to the boards whose first table is about reading texts; empty without such boards."""
+    first = {board.name: (board, view) for board, view in reversed(scored)}
+    boards = [board for board, view in first.values() if view.threat.name == "texts"]
+    links = [f"[{board.question}](../boards/{board.name}/index.html)" for board in boards]
+    return f"For whole texts see: {', '.join(links)}" if links else ""
 
 
 def encoder_pages(boards: Sequence[Board]) -> dict[str, Mapping[str, Any]]:
     """Return the content of ``index.html`` and of a page for each encoder, by file name."""
     made = comparisons(boards)
     compared = [one for one in made if len(one.best) > 1]
+    scored = _scored(boards)
+    first = filter(None, (answer(compared), about_people(compared), _about_texts(scored)))
     pages: dict[str, Mapping[str, Any]] = {
         "index.html": {
             "heading": QUESTION,
-            "text": "\n".join([answer(compared), "", *(f"- {one.sentence}" for one in compared)]),
+            "text": "\n".join([*(f"{text}\n" for text in first), *(f"- {one.sentence}" for one in compared)]),
             "listings": [_table(f"{one.dataset}, {one.view.short_title}", one.rows) for one in compared],
         }
     }
-    scored = _scored(boards)
     for name in dict.fromkeys(row["encoder"] for one in made for row in one.rows):
         alone = [
             _table(f"{one.dataset}, {one.view.short_title}", rows) for one in made if (rows := _of(one.rows, name))

@@ -10,7 +10,7 @@ from leakboard.site.across import judged
 from leakboard.site.board_pages import board_page, victims
 from leakboard.site.claim_notes import dropout_note
 from leakboard.site.content import make_board
-from leakboard.site.encoders import RULE, answer, comparisons, encoder_pages
+from leakboard.site.encoders import RULE, about_people, answer, comparisons, encoder_pages
 from leakboard.site.needs import needs_of
 from leakboard.site.views import views
 from leakboard.threats.threat import threat_named
@@ -184,19 +184,39 @@ class TestEncoders:
         (one,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
         assert one.sentence.endswith("no difference is seen between LSTM and MiniLM (privacy 0.12 of at most 0.50).")
 
-    def test_the_answer_counts_how_often_each_leaks_least(self, boards, board):
+    def test_the_answer_counts_each_comparison_once(self, boards, board):
         (decided,) = comparisons(boards)
-        (tied,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
-        assert answer([decided]) == f"In 1 comparison these leak least: LSTM in 1. {RULE}"
-        told = f"In 2 comparisons these leak least: LSTM in 1; in 1 no difference is seen. {RULE}"
-        assert answer([decided, tied]) == told
-        assert answer([tied]) == ""
+        (undecided,) = comparisons([board("b", on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.12))])
+        bag = on_ag("embedding_bag", privacy=0.12)
+        (tied,) = comparisons([board("b", on_ag("word2vec", privacy=0.4), on_ag("lstm", privacy=0.42), bag)])
+        assert tied.leaders == ["LSTM", "Word2Vec"]
+        assert answer([decided]) == f"Of 1 comparison: one encoder leaks least in 1 (LSTM in 1). {RULE}"
+        assert answer([decided, decided, tied, undecided]) == (
+            "Of 4 comparisons: one encoder leaks least in 2 (LSTM in 2); "
+            f"several tie for the least in 1 (LSTM and Word2Vec in 1); no difference is seen in 1. {RULE}"
+        )
+        assert answer([undecided]) == answer([]) == ""
+
+    @pytest.mark.parametrize(("gain", "is_said"), [(0.95, True), (0.5, False)])
+    def test_pages_say_where_every_encoder_gives_away_who_is_mentioned(self, boards, gain, is_said):
+        (one,) = comparisons(boards)
+        rows = [{**row, "attack_advantage": gain if row["encoder"] == "LSTM" else 0.99} for row in one.rows]
+        text = about_people([dataclasses.replace(one, rows=rows)])
+        assert bool(text) == is_said
+        assert not is_said or text.startswith("On ag(duplicates=keep) every encoder gives away nearly all")
+        assert not is_said or text.endswith("on ag(duplicates=keep): 0.95 to 0.99.")
+
+    def test_the_page_links_boards_that_read_texts(self, boards, board):
+        read = record("lstm", threat="texts", attack_metric="token_f1", secrets=("text",))
+        shown = encoder_pages([*boards, board("reading", read)])["index.html"]["text"]
+        assert "(../boards/reading/index.html)" in shown
+        assert "For whole texts" not in encoder_pages(boards)["index.html"]["text"]
 
     def test_where_encoders_differ_it_depends_on_the_secret(self, board):
         rows = [on_ag(LAST_LAYER, privacy=0.1), on_ag("lstm", privacy=0.3)]
         swapped = [on_ag(LAST_LAYER, privacy=0.3), on_ag("lstm", privacy=0.1)]
         made = [one for records in (rows, swapped) for one in comparisons([board("b", *records)])]
-        assert answer(made).startswith("It depends on the secret. In 2 comparisons these leak least: ")
+        assert answer(made).startswith("It depends on the secret. Of 2 comparisons: one encoder leaks least in 2 (")
 
     def test_one_encoder_is_not_compared(self, board):
         (one,) = comparisons([board("b", on_ag("lstm"))])
