@@ -24,6 +24,7 @@ from leakboard.site.needs import attack_seconds, needs_of
 from leakboard.site.own_report import Notes, own_report
 from leakboard.site.pages import page
 from leakboard.site.readme import write_readme
+from leakboard.site.sources import source_of
 from leakboard.site.utility import UTILITIES
 from leakboard.site.views import counted, views
 from leakboard.store import write_file
@@ -133,7 +134,8 @@ def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, s
         for victim in victims(board):
             elsewhere = [name for name in known if name != board.name and victim["options"] in known[name]]
             content = {"board": board, "victim": victim, "elsewhere": elsewhere, **more}
-            summary = summaries.get(parse(victim["options"])[0], "")
+            source = source_of("victim", victim["options"])
+            summary = (source.about if source else "") or summaries.get(parse(victim["options"])[0], "")
             yield (
                 f"{home}/{victim['slug']}.html",
                 _page("victim", root, title=victim["name"], summary=summary, **content),

@@ -39,6 +39,8 @@ class Source:
     always: tuple[str, ...] = ()
     """Options that follow the name wherever a label has them."""
     paper: Paper | None = None
+    about: str = ""
+    """A sentence about the victim, for its page; empty: that of its plugin."""
     encoder: str = ""
     """Name of the undefended encoder across boards; empty: it is none."""
     control: bool = False

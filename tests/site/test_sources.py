@@ -3,6 +3,7 @@
 import pytest
 
 from leakboard.site.sources import Source, common_names, source_of, sources
+from leakboard.victims.adversarial import METHODS
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,12 @@ class TestCommonNames:
     def test_a_name_that_is_taken_is_not_given_twice(self):
         names = common_names({("victim", "lstm"): "a", ("victim", "mine"): "LSTM, no defence"})
         assert sorted(names.values()) == ["LSTM, no defence", "a"]
+
+
+def test_each_method_of_adversarial_training_has_a_sentence_of_its_own():
+    texts = [source_of("victim", f"adversarial(encoder=bert, method={name})").about for name in METHODS]
+    assert all(texts)
+    assert len(set(texts)) == len(METHODS)
 
 
 def test_papers_have_addresses_and_controls_are_marked():
