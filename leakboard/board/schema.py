@@ -358,8 +358,7 @@ COLUMNS: tuple[Column, ...] = (
         title="claimed",
         kind="claim",
         group="Three epsilons",
-        better=LOWER,
-        note="epsilon that the author or the paper states",
+        note="epsilon that the author or the paper states, true or not",
         gate="release",
     ),
     Column(
