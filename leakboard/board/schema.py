@@ -202,7 +202,7 @@ COLUMNS: tuple[Column, ...] = (
         "retrieval_recall@10",
         "Share of test texts among the ten nearest to a query: the published vector of half of the text's words.",
         ("leaderboard.csv", "page: victims"),
-        title="search finds",
+        title="recall@10 of search",
         kind="number",
         group="Use",
         better=HIGHER,
@@ -606,11 +606,11 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "needs",
-        "What the attacker had: known texts, own texts, queries, publications of a text, and time.",
+        "What the attacker had: known pairs, own texts, queries, publications of a text, and time.",
         ("page: victims", "page: attacks"),
         title="attacker had",
         group="Attacker",
-        note="what the attacker had: texts with known secrets, own texts, queries to the encoder, publications of a "
+        note="what the attacker had: known pairs, own texts, queries to the encoder, publications of a "
         "text, and time for one seed",
     ),
     Column(

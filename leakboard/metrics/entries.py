@@ -207,7 +207,7 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "retrieval_recall@10": MetricEntry(
         "Share of test texts among the ten nearest to a query of half of their words.",
-        title="recall of search",
+        title="recall@10 of search",
         since="0.2.0",
         listed="",
         of="victim",

@@ -20,7 +20,7 @@ def needs(row: Row, seconds: float | None) -> str:
         seconds: that the attack took.
     """
     counts = (
-        ("known_pairs", "known texts"),
+        ("known_pairs", "known pairs"),
         ("own_texts", "own texts"),
         ("queries", "queries"),
     )
@@ -43,7 +43,7 @@ def needs_of(rows: Sequence[Row]) -> list[tuple[str, str]]:
         rows: of one attack, with the ``seconds`` that it took.
     """
     facts = [("it sees", threat_named(rows[0]["threat"]).sees)]
-    for name, title in (("known_pairs", "known texts"), ("own_texts", "texts of its own"), ("queries", "queries")):
+    for name, title in (("known_pairs", "known pairs"), ("own_texts", "texts of its own"), ("queries", "queries")):
         known = [row[name] for row in rows if row.get(name) is not None]
         facts.append((title, _range([f"{value:,.0f}" for value in (min(known), max(known))]) if known else ""))
     many = max(map(observations, rows))

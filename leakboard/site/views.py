@@ -56,7 +56,7 @@ class View:
     @property
     def menu_title(self) -> str:
         """The title in a menu that narrow screens show in one line."""
-        known = "" if self.pairs is None else f", {self.pairs:,} pairs"
+        known = "" if self.pairs is None else f", {self.pairs:,} known pairs"
         return f"{self.threat.title.partition(':')[0] or counted(self.secrets)}{known}"
 
     @property

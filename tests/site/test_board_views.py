@@ -86,7 +86,7 @@ def test_attackers_who_know_pairs_are_in_a_table_of_their_own(board):
     none, known = views(board(record("a", "linking"), record("a", "linking(pairs=1000)", privacy=0.1)))
     assert [row["attack"] for row in none.rows] == ["linking"]
     assert [view.title for view in (none, known)] == ["gender (0 known pairs)", "gender (1,000 known pairs)"]
-    assert [view.menu_title for view in (none, known)] == ["gender, 0 pairs", "gender, 1,000 pairs"]
+    assert [view.menu_title for view in (none, known)] == ["gender, 0 known pairs", "gender, 1,000 known pairs"]
 
 
 class TestUtility:
@@ -168,7 +168,7 @@ def test_the_front_is_named_with_most_privacy_first(view):
     [
         ({}, None, "texts not counted"),
         ({"threat": "releases"}, 3.2, "3 s"),
-        ({"known_pairs": 1200, "queries": 0, "own_texts": 0}, 3.2, "1,200 known texts, no queries, 3 s"),
+        ({"known_pairs": 1200, "queries": 0, "own_texts": 0}, 3.2, "1,200 known pairs, no queries, 3 s"),
         (
             {"own_texts": 50, "queries": 70, "observations": 16},
             7300,

@@ -241,8 +241,8 @@ def test_an_attack_tells_what_it_had_on_all_victims():
     ]
     facts = dict(needs_of(rows))
     assert facts.pop("it sees").startswith("the published vectors of words")
-    assert facts == {"known texts": "1,200 to 1,500", "queries": "0", "time, one seed": "3 s to 5 min"}
-    assert "known texts" not in dict(needs_of([{"threat": "words", "seconds": None}]))
+    assert facts == {"known pairs": "1,200 to 1,500", "queries": "0", "time, one seed": "3 s to 5 min"}
+    assert "known pairs" not in dict(needs_of([{"threat": "words", "seconds": None}]))
 
 
 @pytest.mark.parametrize(
