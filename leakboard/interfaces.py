@@ -5,8 +5,8 @@ LeakBoard calls a plugin's methods in this order:
 1. ``Dataset.load`` returns a `Corpus`: texts with a task label and secrets, in the splits train, dev and test.
 2. ``Victim.fit`` trains on train and dev, and returns a `FittedVictim`. It publishes vectors of texts or of words, or
    texts whose words it replaced.
-3. ``Attack.fit`` learns from the view of its threat. A view has no secret to be guessed, and no test texts except the
-   candidates of membership attacks.
+3. ``Attack.fit`` learns from the view of its threat. A view has no secret to be guessed. Its only test texts are
+   candidates, for membership, presence and linking.
 4. The fitted attack guesses, for instance the secrets of the test texts. LeakBoard scores the guesses.
 
 A plugin is one class, decorated with ``dataset``, ``victim`` or ``attack`` of `leakboard.suite.options`. The fields of
