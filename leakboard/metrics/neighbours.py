@@ -3,7 +3,7 @@
 For each of eleven frequent words, the K = 100 nearest words in the published table are compared with those in the gold
 table. The authors' code (`eval_utils.py`) has two scores, MAP-Word and MAP-Char. They are kept as coded, to compare
 with published numbers. Both are defective, so the standard average precision at K is reported, too. Each of the three
-scores is also computed for random words of the published table. The authors' gold table is a word2vec of Text8; here
+scores is also computed for random words of the published table. The authors' gold table is a Word2Vec of Text8; here
 the caller gives a gold table. These scores do not measure privacy.
 """
 

@@ -125,7 +125,7 @@ def about_people(compared: Sequence[Comparison]) -> str:
     """
     gains = []
     for one in compared:
-        known = [row.get("attack_advantage") for row in one.best]
+        known: list[Any] = [row.get("attack_advantage") for row in one.best]
         if one.view.threat.name == "entities" and all(map(finite, known)):
             gains.append((one.dataset, min(known), max(known)))
     nearly = [dataset for dataset, low, _ in gains if low >= NEARLY_ALL]
