@@ -92,7 +92,8 @@ def read_pairs(path: Path) -> tuple[list[tuple[str, str]], Mapping[tuple[str, st
     pairs, distances = [], dict[tuple[str, str], float]()
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]) or len(row) not in (2, 3):
-            raise RequestError(f"--inputs {path}: line {number} has {len(row)} columns; allowed: {FORM}, in each line")
+            allowed = f"{FORM}, the same columns in all lines"
+            raise RequestError(f"--inputs {path}: line {number} has {len(row)} columns; allowed: {allowed}")
         pairs.append((row[0], row[1]))
         if len(row) == 3:
             where = f"--inputs {path}: line {number}"
