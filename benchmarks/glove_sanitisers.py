@@ -7,6 +7,8 @@ nearest neighbour, and ``--random`` others. So a largest share of a claim is a l
 The column *reference* has the numbers of a prototype that shares no code with LeakBoard. It read 200 random words of
 GloVe. Its made-up vectors were other draws of the same laws. Its jumps at TEM's threshold assume distances from a
 normal law. Its lengths of RANTEXT's noise do, too, so its log-ratios are rough.
+
+The part ``sampled`` has a table of its own: bounds by samples where there is no matrix (`_sampled_sanitisers`).
 """
 
 import math
@@ -19,6 +21,7 @@ import faiss
 import numpy as np
 import typer
 from _made_up_words import clustered, like_ada
+from _sampled_sanitisers import HEAD, sampled
 
 from leakboard.data.readers.word_vectors import read_word_vectors
 from leakboard.errors import RequestError
@@ -228,19 +231,30 @@ OF_GLOVE: dict[str, Callable[[Glove], Iterator[Row]]] = {
     "tem": partial(of_claims, name="TEM", rule=TEM, references=PAPER),
     "custext": partial(of_claims, name="CusText", rule=partial(CusText, size=20), references={3: ""}),
 }
+SAMPLED = "sampled"
 OTHERS: dict[str, Callable[[], Iterator[Row]]] = {"line": of_a_line, "made_up": of_made_up_words}
 
 
-def main(part: str = "", random: Annotated[int, typer.Option(min=1)] = 100) -> None:
+def main(
+    part: str = "",
+    random: Annotated[int, typer.Option(min=1)] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="of the samples")] = 0,
+) -> None:
     """Print a row for each quantity, or for those of one part."""
-    parts = [*OF_GLOVE, *OTHERS]
+    parts = [*OF_GLOVE, *OTHERS, SAMPLED]
     if part and part not in parts:
         raise typer.BadParameter(f"{part!r} is not allowed; allowed: {', '.join(parts)}", param_hint="--part")
     try:
         glove = Glove.load(random) if part not in OTHERS else None
     except RequestError as error:  # the package is not installed
         raise typer.BadParameter(str(error)) from None
-    print("| quantity | reference | measured |\n|---|---|---|")
+    if part != SAMPLED:
+        print("| quantity | reference | measured |\n|---|---|---|")
     for name in [part] if part else parts:
+        if name == SAMPLED:
+            print(f"\n{HEAD}")
+            for row in sampled(glove.space, seed=seed):
+                print(row, flush=True)
+            continue
         for cells in OTHERS[name]() if name in OTHERS else OF_GLOVE[name](glove):
             print(f"| {' | '.join(cells)} |", flush=True)
