@@ -139,3 +139,28 @@ def test_components_keep_the_largest_variances(samples):
     vectors = rng.normal(size=(300, 4)) * [1, 5, 2, 0.1]
     kept = samples.components(2, WordSpace([f"w{i}" for i in range(300)], vectors))
     assert np.abs(np.corrcoef(kept.vectors.T, vectors[:, [1, 2]].T))[[0, 1], [2, 3]] == pytest.approx(1, abs=0.02)
+
+
+def rows_of(page, first):
+    """Return the rows below the head that begins with a cell, as lists of cells."""
+    below = (ROOT / page).read_text("utf-8").partition(f"\n| {first} |")[2].partition("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("| ").split("|")] for line in below[2:]]
+
+
+def test_the_readme_has_a_row_for_each_case_that_agrees_with_itself(samples):
+    rows = rows_of("benchmarks/README.md", "rule | numbers of a word | epsilon | inputs")
+    assert [row[:4] for row in rows] == [
+        [case.name, case.numbers, f"{case.epsilon:g}", f"`{case.first}`, `{case.other}`"] for case in samples.CASES
+    ]
+    for name, _, epsilon, _, distance, claim, bound, verdict, draws, *_ in rows:
+        assert float(claim) == pytest.approx(float(epsilon) * float(distance), rel=0.02)
+        assert (float(bound) > float(claim)) == (verdict == "violated")
+        assert float(bound) <= math.log(int(draws.replace(",", "")) / 6.7)
+        assert verdict == "not refuted" or name not in samples.SOUND
+
+
+def test_the_page_of_released_sanitisers_has_rows_of_the_readme():
+    readme = rows_of("benchmarks/README.md", "rule | numbers of a word | epsilon | inputs")
+    page = rows_of("docs/released_sanitisers.md", "rule | numbers of a word | claim (nats)")
+    assert len(page) > 8
+    assert {tuple(row) for row in page} <= {(*row[:2], *row[5:8]) for row in readme}
