@@ -21,7 +21,7 @@ def not_attacked(secrets: Iterable[str], records: Iterable[Record]) -> list[str]
     """
     records = list(records)
     others = ("failed", "skipped")
-    way_out = "" if any(record.status in others for record in records) else "; allowed: attacks: all"
+    way_out = "" if any(record.status in others for record in records) else "; name one of these, or attacks: all"
     guessed = {secret for record in records if record.status == "ok" for secret in record.secrets}
     missed = [secret for secret in secrets if secret not in guessed] if guessed else []
     return [f"{secret} was not attacked: no attack that guesses it has a result{way_out}" for secret in missed]

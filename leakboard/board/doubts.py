@@ -10,11 +10,19 @@ from leakboard.board.summary import rows_of_secrets
 from leakboard.threats.sentence_parts import is_number
 from leakboard.threats.threat import threat_named
 
+SCORES = ("attack_score", "attack_advantage", "empirical_privacy")
+"""Columns with the score of an attack, besides the column that is called like the headline of its threat."""
+
+
+def hides_score(row: Row, column: str) -> bool:
+    """Return whether a column has a score of a row that `with_doubts` marked, so that its value tells nothing."""
+    return bool(row.get("is_too_few")) and column in (*SCORES, threat_named(row["threat"]).headline)
+
 
 def with_doubts(rows: Sequence[Row]) -> list[Row]:
     """Return rows whose ``status`` says why their sentence claims no finding.
 
-    ``is_too_few`` marks rows from too small a test; `leakboard.site.rendering` shows no score of these. A mean over
+    ``is_too_few`` marks rows from too small a test: no table shows their scores, and they keep no limit. A mean over
     secrets with rows of their own is left as it is, since no sentence is about it. A row counts as many attacks as the
     sentence about the strongest attack on its secret.
     """

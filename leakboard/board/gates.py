@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from leakboard.board.doubts import hides_score, with_doubts
 from leakboard.board.leaderboard import join_warnings
 from leakboard.board.schema import Row, columns
 from leakboard.errors import RequestError, nearest
@@ -92,7 +93,7 @@ def failures(
         f"{names.name('dataset', dataset)} / {names.name('victim', victim)}: {warning}"
         for (dataset, victim), warning in join_warnings(records, rows).items()
     ]
-    named = [names.row(row) for row in rows]
+    named = [names.row(row) for row in with_doubts(rows)]
     return [*unmatched, *broken_limits([row for row in named if row["victim"] not in unlimited], limits)]
 
 
@@ -105,7 +106,7 @@ def broken_limits(rows: Sequence[Row], limits: Sequence[Limit]) -> list[str]:
             lines.append(f"{limit.column} {limit.side} {limit.bound:g}: no row has this column")
         for subject, measured in values.items():
             if any(math.isnan(value) for value in measured):
-                lines.append(f"{subject}: {limit.column} could not be measured, {limit.side} {limit.bound:g} was asked")
+                lines.append(f"{subject}: {limit.column} cannot be told, {limit.side} {limit.bound:g} was asked")
             elif limit.is_broken(worst := max(measured) if limit.side == "at most" else min(measured)):
                 lines.append(f"{subject}: {limit.column} is {worst:.4f}, {limit.side} {limit.bound:g} was asked")
     return lines
@@ -126,5 +127,6 @@ def _values(rows: Sequence[Row], column: str) -> dict[str, list[float]]:
     values: dict[str, list[float]] = {}
     for row in stated:
         releases = row.get("observations") or 1 if gate == "release" else 1
-        values.setdefault(" / ".join(row[part] for part in about if row.get(part)), []).append(row[column] / releases)
+        value = math.nan if hides_score(row, column) else row[column] / releases
+        values.setdefault(" / ".join(row[part] for part in about if row.get(part)), []).append(value)
     return values

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leakboard.board.doubts import hides_score
 from leakboard.board.schema import Row, metric_title, threats_of
 from leakboard.column import Column
 from leakboard.metrics.audits import rounded_down
@@ -36,7 +37,7 @@ def decimals(value: Any, digits: int = 3) -> str:
         return ""
     if not math.isfinite(value):
         return "infinite"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}f}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:z.{digits}f}"
 
 
 def _metric(row: Row, key: str) -> Cell:
@@ -193,13 +194,11 @@ RENDERERS: dict[str, Callable[[Row, str], Cell]] = {
 
 TOO_FEW = "too few"
 """Shown instead of a score from too small a test; the remark of the row says why."""
-SCORES = ("attack_score", "attack_advantage", "empirical_privacy")
-"""Columns with the score of an attack, besides the column that is called like the headline of its threat."""
 
 
 def cell(column: Column, row: Row) -> Cell:
     """Return a column's cell of a row; `TOO_FEW` for a score that `leakboard.board.doubts` marked."""
-    if row.get("is_too_few") and column.name in (*SCORES, threat_named(row["threat"]).headline):
+    if hides_score(row, column.name):
         return Cell(TOO_FEW, LAST)
     return RENDERERS[column.kind](row, column.name)
 

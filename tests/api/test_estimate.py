@@ -156,7 +156,8 @@ def test_a_secret_that_no_attack_guesses_is_told(tmp_path):
             tmp_path / "t.csv", tmp_path / "v.npy", ["gender"], entities=entities, attacks=quick
         )
         summary = own_vectors.run_kept(content, tmp_path / "out").summary
-        told = "warning: alice was not attacked: no attack that guesses it has a result; allowed: attacks: all"
+        told = "warning: alice was not attacked: no attack that guesses it has a result; name one of these, or "
+        told += "attacks: all"
         assert (told in summary) == bool(entities)
 
 

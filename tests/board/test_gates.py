@@ -55,7 +55,14 @@ def test_the_limit_of_a_claim_applies_to_one_release():
 
 def test_an_unmeasured_value_breaks_a_limit():
     (line,) = broken(at_least=["empirical_privacy_low=0.1"], rows=[{**GUESSER, "empirical_privacy_low": float("nan")}])
-    assert "could not be measured" in line
+    assert "cannot be told" in line
+
+
+def test_a_score_from_too_small_a_test_breaks_a_limit():
+    row = {**GUESSER, "threat": "linking", "attack_score": 0.0, "linked_first": 0.9, "is_too_few": True}
+    (line,) = broken(["attack_score=0.5"], rows=[row])
+    assert line == "texts / encoder / guesser: attack_score cannot be told, at most 0.5 was asked"
+    assert broken(["linked_first=0.95"], rows=[row]) == []
 
 
 def test_only_a_limit_of_a_share_is_between_0_and_1(monkeypatch):

@@ -119,7 +119,8 @@ def test_protections_are_compared_with_the_vectors_as_stored_and_limited_alone(e
 
 
 def test_a_limit_skips_the_vectors_that_protections_are_compared_with():
-    rows = [{"dataset": "t", "victim": name, "attack": "a", "attack_score": 0.9} for name in ("as stored", "int8")]
+    row = {"dataset": "t", "attack": "a", "attack_score": 0.9, "threat": "attributes", "test_size": 500}
+    rows = [{**row, "victim": name} for name in ("as stored", "int8")]
     limits = read_limits(["attack_score=0.5"], [])
     assert len(failures([], rows, Names(), limits)) == 2
     (broken,) = failures([], rows, Names(), limits, ["as stored"])
