@@ -136,7 +136,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "page: claimed": Table(
         "An audited mechanism of a paper on a board, with its worst verdict.",
-        ("victim", "source", "verdict", "settings", "epsilon_claimed", "epsilon_audited", "epsilon_proved", "board"),
+        ("victim", "source", "board", "settings", "verdict", "epsilon_claimed", "epsilon_audited", "epsilon_proved"),
     ),
     "page: examples": Table("Invented texts next to what attacks read.", ("victim", "attack")),
     "page: published": Table("Published numbers next to those of a victim.", ("source",), ("attack", "dataset")),
