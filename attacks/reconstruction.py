@@ -27,9 +27,6 @@ from leakboard.threats.texts import TextGuesses, TextsAttack, TextsView
 if TYPE_CHECKING:
     from leakboard.models.language_model import LanguageModel
 
-LEAST_STEPS = 100
-"""Fewest steps of an epoch: a pass over 1,000 texts has 16."""
-
 
 @attack(revision=2)
 class Reconstruction(TextsAttack):
@@ -64,7 +61,14 @@ class Reconstruction(TextsAttack):
         import torch
 
         from leakboard.execution.devices import device
-        from leakboard.models.language_model import FIRST_UNIT, LanguageModel, TextLoss, coded, train_on_texts
+        from leakboard.models.language_model import (
+            FIRST_UNIT,
+            LEAST_STEPS,
+            LanguageModel,
+            TextLoss,
+            coded,
+            train_on_texts,
+        )
         from leakboard.models.training import limit_remark, passes_for
 
         scaling, vectors, dev_vectors = standardised_vectors(view)

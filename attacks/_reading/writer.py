@@ -13,13 +13,11 @@ from leakboard.attacks._reading.pieces import Pieces, joined
 from leakboard.attacks.bag_of_words import FittedBagOfWords
 from leakboard.execution.devices import device
 from leakboard.interfaces import Floats, Texts
-from leakboard.models.language_model import FIRST_UNIT, TextLoss, coded, train_on_texts
+from leakboard.models.language_model import FIRST_UNIT, LEAST_STEPS, TextLoss, coded, train_on_texts
 from leakboard.models.training import passes_for
 from leakboard.randomness import seeded
 from leakboard.threats.secrets import KnownTexts
 
-LEAST_STEPS = 100
-"""Fewest steps of an epoch: a pass over 1,000 texts has 8."""
 WARM_UP = 0.1
 """Share of the steps in which the learning rate rises; then it falls to 0 as a cosine (Smith and Topin 2019)."""
 TEXTS_AT_ONCE = 1_000

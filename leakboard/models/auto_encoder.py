@@ -11,14 +11,19 @@ from safetensors.torch import load_file, save_file
 
 from leakboard.data.tokens import words
 from leakboard.interfaces import Floats
-from leakboard.models.language_model import FIRST_UNIT, LanguageModel, Reduction, TextLoss, coded, train_on_texts
+from leakboard.models.language_model import (
+    FIRST_UNIT,
+    LEAST_STEPS,
+    LanguageModel,
+    Reduction,
+    TextLoss,
+    coded,
+    train_on_texts,
+)
 from leakboard.models.training import passes_for
 from leakboard.models.vocabulary import Vocabulary
 from leakboard.models.word_encoders import LstmEncoder
 from leakboard.privacy.mechanisms.clipping import clipped
-
-LEAST_STEPS = 100
-"""Fewest steps of an epoch: a pass over 1,000 texts has 16."""
 
 
 class AutoEncoder(torch.nn.Module):

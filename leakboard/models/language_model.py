@@ -17,6 +17,8 @@ FREQUENT = 1_000
 """Number of units in the first softmax: enough for all characters, and for most words of a text."""
 TEXTS_AT_ONCE = 1_000
 """Number of texts that are written at once."""
+LEAST_STEPS = 100
+"""Fewest steps of an epoch: a pass over 1,000 texts has 8 to 16."""
 Reduction = Literal["mean", "sum"]
 """Of the units of a batch."""
 TextLoss = Callable[[list[int], Reduction], torch.Tensor]
