@@ -127,6 +127,14 @@ def test_a_limit_skips_the_vectors_that_protections_are_compared_with():
     assert broken.startswith("t / int8 / a: attack_score is 0.9000")
 
 
+def test_a_limit_is_not_kept_by_a_score_from_too_few_texts():
+    row = {"dataset": "t", "victim": "v", "attack": "a", "attack_score": 0.4, "threat": "attributes"}
+    limits = read_limits(["attack_score=0.5"], [])
+    assert failures([], [{**row, "test_size": 500}], Names(), limits) == []
+    (broken,) = failures([], [{**row, "test_size": 20}], Names(), limits)
+    assert broken == "t / v / a: attack_score cannot be told, at most 0.5 was asked"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
