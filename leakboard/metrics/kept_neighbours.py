@@ -17,8 +17,7 @@ from leakboard.models.search import nearest
 NEIGHBOURS = 10
 """Number of neighbours that are compared."""
 MAX_QUERIES = 1_000
-"""Largest number of vectors of test that search. The share's standard error is at most 0.016 if
-they are independent."""
+"""Largest number of vectors of test that search. If they are independent, the standard error is at most 0.016."""
 
 
 class Kept(NamedTuple):

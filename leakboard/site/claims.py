@@ -40,11 +40,11 @@ def claims_page(boards: Sequence[Board], documentation: str) -> Mapping[str, Any
 def _rows(board: Board) -> Iterator[Row]:
     """Yield the rows of a board's mechanisms, each with its worst verdict."""
     groups: dict[tuple[str, Paper], list[Row]] = {}
-    for dataset, victim, source in _published(board):
+    for dataset, victim, source, paper in _published(board):
         claim = three_epsilons(board, dataset, victim)
         if claim["verdict"] in AUDITED and claim["epsilon_audited"] is not None:
             name = source.name or victim.partition(",")[0].partition(" (")[0]
-            groups.setdefault((name, source.paper), []).append(claim)  # type: ignore[arg-type]
+            groups.setdefault((name, paper), []).append(claim)
     for (name, paper), claims in groups.items():
         worst = min((claim["verdict"] for claim in claims), key=VERDICTS.index)
         of_worst = [claim for claim in claims if claim["verdict"] == worst]
@@ -60,9 +60,9 @@ def _rows(board: Board) -> Iterator[Row]:
         }
 
 
-def _published(board: Board) -> Iterator[tuple[str, str, Source]]:
-    """Yield dataset, victim and source of each victim that comes from a paper."""
+def _published(board: Board) -> Iterator[tuple[str, str, Source, Paper]]:
+    """Yield dataset, victim, source and paper of each victim that comes from a paper."""
     for row in {(row["dataset"], row["victim"]): row for row in board.rows}.values():
         source = source_of("victim", row["victim_options"])
         if source and source.paper and not source.control:
-            yield row["dataset"], row["victim"], source
+            yield row["dataset"], row["victim"], source, source.paper
