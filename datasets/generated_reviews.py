@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 NAME = "generated_reviews"
 VERSION = "generated-1"
 """Raised when the same options give other texts."""
+IDENTIFIERS = "identifiers-2"
+"""The same for the beginnings of texts with identifiers."""
 
 SECRETS = (
     Secret("gender", GENDERS, "attribute"),
@@ -93,7 +95,7 @@ class GeneratedReviews(Dataset):
 
     def fingerprint(self) -> str:
         """Return the generator's version; it and the options determine the corpus."""
-        return VERSION
+        return f"{VERSION}, {IDENTIFIERS}" if self.identifiers else VERSION
 
     @property
     def texts_are_invented(self) -> bool:

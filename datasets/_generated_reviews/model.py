@@ -182,11 +182,12 @@ def posteriors(choices: Choices, leak: float) -> dict[str, Floats]:
 def write_identifiers(count: int, rng: np.random.Generator) -> list[str]:
     """Return a person's name, address and telephone number for each text, all independent and uniform.
 
-    Eleven words: ``From Mira Ito, 12 Elm Street, 07 41 90 33 58:``. A number of the address is from 1 to 99, each part
-    of the telephone number from 00 to 99.
+    Nine words: ``From Mira Ito, 112 Elm Street, 0741 903 358:``. A number of the address is from 1 to 199. Each part of
+    the telephone number has 1,000 values, so at most 1 % of the texts are expected to have one of the names, 0.3 % a
+    part.
     """
     first, last, street = (rng.choice(names, count) for names in (FIRST_NAMES, LAST_NAMES, STREETS))
-    houses, parts = rng.integers(1, 100, count), rng.integers(0, 100, (count, 5))
-    phones = [" ".join(f"{part:02d}" for part in row) for row in parts]
+    houses, parts = rng.integers(1, 200, count), rng.integers(0, 1000, (count, 3))
+    phones = [f"0{area:03d} {middle:03d} {end:03d}" for area, middle, end in parts]
     columns = zip(first, last, houses, street, phones, strict=True)
     return [f"From {name} {surname}, {house} {road} Street, {phone}:" for name, surname, house, road, phone in columns]

@@ -214,10 +214,27 @@ CLOSING = (
 )
 """The sentences after those about persons."""
 
-FIRST_NAMES = _phrases("""Alba | Bruno | Celia | Dario | Edda | Felix | Greta | Hugo | Irma | Jonas
-    | Katja | Leon | Mira | Nils | Olga | Pablo | Rita | Sven | Tilda | Viktor""")
-LAST_NAMES = _phrases("""Abbott | Brandt | Castillo | Dubois | Ekström | Fontana | Grabowski | Hanley | Ito | Jansen
-    | Kovac | Lindqvist | Moreau | Novak | Okafor | Petrov | Rossi | Schuster | Tanaka | Whitlock""")
+FIRST_NAMES = _phrases("""Alba | Bruno | Celia | Dario | Edda | Felix | Greta | Hugo | Irma | Jonas | Katja
+    | Leon | Mira | Nils | Olga | Pablo | Rita | Sven | Tilda | Viktor | Agnes | Boris | Clara | Dmitri | Elisa
+    | Farid | Gloria | Henrik | Ines | Jakob | Kamil | Lucia | Marek | Nadia | Oskar | Petra | Rafael | Sonja
+    | Tomas | Ursula | Amara | Basil | Carmen | Diego | Esther | Fabio | Gunnar | Hanna | Ivan | Judith | Karim
+    | Lena | Mateo | Nora | Omar | Paula | Rosa | Stefan | Teresa | Vera | Anton | Bianca | Cyril | Doris | Emil
+    | Fiona | Gustav | Helga | Igor | Joana | Kurt | Linus | Marta | Nikos | Otto | Pilar | Ruben | Silvia
+    | Theo | Wanda | Astrid | Bela | Cora | Denis | Elsa | Franz | Gisela | Hans | Ida | Janek | Kirsten | Lars
+    | Malik | Nelly | Olaf | Priya | Roman | Saskia | Tariq | Yara""")
+LAST_NAMES = _phrases("""Abbott | Brandt | Castillo | Dubois | Ekström | Fontana | Grabowski | Hanley | Ito
+    | Jansen | Kovac | Lindqvist | Moreau | Novak | Okafor | Petrov | Rossi | Schuster | Tanaka | Whitlock
+    | Almeida | Bauer | Cohen | Dvorak | Eriksen | Fischer | Gomez | Horvat | Ivanova | Jensen | Kaminski
+    | Larsen | Mancini | Nguyen | Olsen | Pereira | Ramirez | Svensson | Tomic | Vogel | Aydin | Bergman
+    | Carvalho | Delgado | Engel | Ferrari | Garcia | Hoffmann | Ibrahim | Jovanovic | Keating | Lombardi
+    | Meyer | Nielsen | Ortega | Popescu | Rahman | Sato | Teixeira | Weber | Arslan | Banerjee | Conti
+    | Dimitrov | Esposito | Farkas | Gruber | Hassan | Iversen | Janssen | Kowalski | Lefevre | Marino | Nagy
+    | Osman | Peeters | Richter | Silva | Thomsen | Yilmaz | Ahmed | Blom | Cruz | Duarte | Evans | Fuchs
+    | Greco | Haas | Ilic | Jung | Klein | Leroy | Mendes | Noack | Oliveira | Pohl | Romano | Schmid | Torres
+    | Zeman""")
 STREETS = _phrases("""Acorn | Bakery | Chapel | Dairy | Elm | Foundry | Garden | Harbour | Island | Juniper
-    | Kiln | Lantern | Market | Nursery | Orchard | Poplar | Quarry | River | Station | Tower""")
+    | Kiln | Lantern | Market | Nursery | Orchard | Poplar | Quarry | River | Station | Tower | Abbey | Bridge
+    | Castle | Dock | Eagle | Fountain | Granary | Hazel | Ivy | Jasmine | Kestrel | Laurel | Meadow | Needle
+    | Oak | Park | Queen | Rowan | Spring | Temple | Alder | Beech | Clover | Dove | Elder | Fern | Glade
+    | Heather | Iris | Jubilee | King | Lime | Mill | North | Olive | Pine | Ridge | School | Thistle | Valley""")
 """Names and streets of the identifiers before a text. All are equally likely."""

@@ -294,7 +294,7 @@ def test_options_out_of_range_are_refused(option, value):
 
 def test_identifiers_stand_before_the_same_texts():
     plain, named = (texts_of(GeneratedReviews(users=200, identifiers=shown).load()) for shown in (False, True))
-    pattern = re.compile(r"From (\w+) (\w+), ([1-9]\d?) (\w+) Street, ((?:\d\d ){4}\d\d): (.*)")
+    pattern = re.compile(r"From (\w+) (\w+), ([1-9]\d{0,2}) (\w+) Street, (0\d{3} \d{3} \d{3}): (.*)")
     found = [pattern.fullmatch(text).groups() for text in named]
     assert [rest for *_, rest in found] == plain
     for column, names in zip(zip(*found, strict=True), (words.FIRST_NAMES, words.LAST_NAMES), strict=False):
