@@ -12,7 +12,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-__version__ = "0.3.0.dev0"
+__version__ = "0.3.0.dev1"
 
 _CHECKOUT = Path(__file__).resolve().parent.parent
 if (_CHECKOUT / "run_benchmark.py").is_file() and str(_CHECKOUT) not in __path__:

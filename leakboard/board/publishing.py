@@ -288,8 +288,8 @@ def _rounded(value: Any) -> Any:
 def _newer_metrics(result: Result) -> set[str]:
     """Return the metrics that are younger than the version that computed a result."""
     versions = [Version(version) for cost in result.costs if (version := cost.get("environment", {}).get("leakboard"))]
-    made_by = min(versions, default=Version("0")).release
-    return {name for name, metric in METRICS.items() if Version(metric.since).release > made_by}
+    made_by = min(versions, default=Version("0"))
+    return {name for name, metric in METRICS.items() if Version(metric.since) > made_by}
 
 
 def _values(record: Record) -> dict[tuple[str, str, str, str], float]:

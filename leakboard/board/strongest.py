@@ -93,18 +93,21 @@ def _learned_dev(row: Row, measure: str) -> bool:
 def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None) -> list[Row]:
     """Return the row of the strongest attack for each victim and secrets, in the order of the rows.
 
-    Attacks are left out if they see more publications of a text than another attack on the same secrets.
-
     Args:
         rows: of a leaderboard.
         score: as `strongest` takes it.
     """
-    chosen = []
-    for group in _together(rows, COMPETE_WITHIN):
-        fewest = min(observations(row) for row in group)
-        seeing = [row for row in group if observations(row) == fewest]
-        chosen.append(strongest(seeing, score))
-    return chosen
+    return [strongest(group, score) for group in comparable(rows)]
+
+
+def comparable(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the attacks on each victim and secrets together, in the order of the rows.
+
+    Attacks are left out if they see more publications of a text than another attack on the same secrets.
+    """
+    groups = _together(rows, COMPETE_WITHIN)
+    fewest = [min(map(observations, group)) for group in groups]
+    return [[row for row in group if observations(row) == seen] for group, seen in zip(groups, fewest, strict=True)]
 
 
 def _together(rows: Sequence[Row], names: Sequence[str]) -> list[list[Row]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leakboard.board.schema import Row
-from leakboard.board.strongest import headlines
+from leakboard.board.strongest import comparable, strongest
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import Names
 from leakboard.threats.sentence_parts import is_number
@@ -86,7 +86,7 @@ def summarise(rows: Sequence[Row], warnings: Sequence[str] = ()) -> list[str]:
     """
     scored = [row for row in rows if is_number(row.get("attack_score"))]
     several = len({_victim(row) for row in scored}) > 1
-    guesses = [_sentence(row, several) for row in headlines(rows_of_secrets(scored))]
+    guesses = [_sentence(row, several) for row in told_rows(scored)]
     bounds = [_sentence(row, several) for row in _audits(scored)]
     return [*_first(guesses), *_first(bounds), *(f"warning: {warning}" for warning in warnings)]
 
@@ -96,6 +96,12 @@ def _first(sentences: Sequence[str]) -> list[str]:
     left = len(sentences) - MAX_SENTENCES
     more = [f"{left} more sentences like these: see the table"] if left > 0 else []
     return [*sentences[:MAX_SENTENCES], *more]
+
+
+def told_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the row of the strongest attack on each secret, with what its threat tells of all attacks."""
+    groups = comparable(rows_of_secrets(rows))
+    return [strongest(group) | threat_named(group[0]["threat"]).told_of(group) for group in groups]
 
 
 def rows_of_secrets(rows: Sequence[Row]) -> list[Row]:

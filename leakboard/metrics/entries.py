@@ -355,6 +355,16 @@ METRICS: Mapping[str, MetricEntry] = {
         title="precision of sensitive words",
         since="0.2.0",
     ),
+    "distinctive_recall": MetricEntry(
+        "Share of the text's distinctive words that the attack writes; the variable names their class.",
+        title="recall of distinctive words",
+        since="0.3.0.dev1",
+    ),
+    "distinctive_precision": MetricEntry(
+        "Share of the written distinctive words that are in the text; the variable names their class.",
+        title="precision of distinctive words",
+        since="0.3.0.dev1",
+    ),
     "set_f1_floor": MetricEntry(
         "`set_f1` of the same guesses about other texts.",
         title="F1 of different words, other texts",
@@ -390,6 +400,18 @@ METRICS: Mapping[str, MetricEntry] = {
         "`sensitive_precision` of the same guesses about other texts.",
         title="precision of sensitive words, other texts",
         since="0.2.0",
+        listed="page",
+    ),
+    "distinctive_recall_floor": MetricEntry(
+        "`distinctive_recall` of the same guesses about other texts.",
+        title="recall of distinctive words, other texts",
+        since="0.3.0.dev1",
+        listed="page",
+    ),
+    "distinctive_precision_floor": MetricEntry(
+        "`distinctive_precision` of the same guesses about other texts.",
+        title="precision of distinctive words, other texts",
+        since="0.3.0.dev1",
         listed="page",
     ),
     "tpr@fpr=0.001": MetricEntry(

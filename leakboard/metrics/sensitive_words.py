@@ -1,13 +1,17 @@
-"""Score which of the words that matter come back: numbers, names and rare words.
+"""Score which of the words that matter come back: numbers, capitalised words and rare words.
 
 | class | its words |
 |---|---|
 | ``numbers`` | words with a digit |
-| ``names`` | words that the corpus writes mostly with a capital letter, beginnings of sentences left out |
+| ``capitalised words`` | words that the corpus writes mostly with a capital letter, beginnings of sentences left out |
 | ``rare words`` | words in fewer than one of 1,000 texts that the attacker learns from |
 
-Names are those of persons, places and products; in German they are all nouns. A corpus in lower case has none. Recall
-and precision are over different words, pooled over texts.
+Many capitalised words are persons, places and products; in German they are all nouns. A corpus in lower case has none.
+
+``sensitive_*`` metrics score all three classes; there capitalised words are called ``names``. ``distinctive_*`` metrics
+score words of the first two classes that at most 2 % of the attacker's texts have. Words of more texts, such as weekdays
+and the prefix of telephone numbers, tell little about one text. Recall and precision are over different words, pooled
+over texts.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ from leakboard.metrics.measures import Metric, Ratio
 
 RARE = 1e-3
 """A word is rare if a smaller share of the attacker's texts has it."""
+WIDESPREAD = 0.02
+"""A word is distinctive if no larger share of the attacker's texts has it."""
 SENTENCE_ENDS = (".", "!", "?", ":", "…")
 CLOSING = "\"'\u201d\u2019\u00bb)]"
 """Closing quotes and brackets, which may stand after the end of a sentence."""
@@ -36,6 +42,8 @@ FIRST_PERSON = re.compile(r"\W*I['\u2019]")
 class WordClass:
     """A kind of words."""
 
+    metrics: str
+    """Beginning of the names of its metrics."""
     name: str
     holds: Callable[[str], bool]
     """Whether a word belongs to it."""
@@ -48,13 +56,16 @@ def word_classes(corpus: Iterable[str], known: Sequence[str]) -> list[WordClass]
         corpus: all texts, as they are written.
         known: the texts that the attacker learns from.
     """
-    named = names(corpus)
+    named = capitalised_words(corpus)
     holding = Counter(word for text in known for word in set(words(text)))
     frequent = {word for word, count in holding.items() if count >= RARE * len(known)}
+    widespread = {word for word, count in holding.items() if count > WIDESPREAD * len(known)}
     return [
-        WordClass("numbers", has_digit),
-        WordClass("names", named.__contains__),
-        WordClass("rare words", lambda word: word not in frequent),
+        WordClass("sensitive", "numbers", has_digit),
+        WordClass("sensitive", "names", named.__contains__),
+        WordClass("sensitive", "rare words", lambda word: word not in frequent),
+        WordClass("distinctive", "numbers", lambda word: has_digit(word) and word not in widespread),
+        WordClass("distinctive", "capitalised words", (named - widespread).__contains__),
     ]
 
 
@@ -63,7 +74,7 @@ def has_digit(word: str) -> bool:
     return any(character.isdigit() for character in word)
 
 
-def names(texts: Iterable[str]) -> set[str]:
+def capitalised_words(texts: Iterable[str]) -> set[str]:
     """Return words that are mostly written with a capital letter, except where a sentence begins."""
     written, capital = Counter[str](), Counter[str]()
     for text in texts:
@@ -88,8 +99,8 @@ def sensitive_metrics(
         for name, of, whose in (("recall", held, "test texts"), ("precision", named, "guesses")):
             score = Ratio(shared, np.array([len(found) for found in of], np.float64), units)
             if score.denominator.any():
-                metrics.append(score.metric(f"sensitive_{name}", kind.name))
+                metrics.append(score.metric(f"{kind.metrics}_{name}", kind.name))
             else:
                 status = f"the {whose} have no such words"
-                metrics.append(Metric(f"sensitive_{name}", None, kind.name, n=len(truth), status=status))
+                metrics.append(Metric(f"{kind.metrics}_{name}", None, kind.name, n=len(truth), status=status))
     return metrics

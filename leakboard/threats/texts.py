@@ -37,8 +37,8 @@ from leakboard.threats.threat import (
     shuffled,
 )
 
-SENSITIVE = ("numbers", "names", "rare_words")
-"""Columns of the classes of words that matter (`leakboard.metrics.sensitive_words`), without their ending."""
+CLASSES = {"numbers": "distinctive", "capitalised_words": "distinctive", "rare_words": "sensitive"}
+"""Columns of the classes of words that matter, without their ending, and the metrics (`sensitive_words`) they show."""
 LEAST_KNOWN = 0.1
 """Smallest share of the words of the test texts that the attacker's texts hold. Else the F1 over words is 0 anyway."""
 
@@ -71,6 +71,15 @@ Reader = Callable[[Floats], TextGuesses]
 """Reads texts from test vectors, float32 (n, d)."""
 
 
+def _title(name: str) -> str:
+    return f"{name.replace('_', ' ')}{' that few texts have' if CLASSES[name] == 'distinctive' else ''}"
+
+
+def _shares(row: Mapping[str, Any], name: str) -> tuple[Any, Any]:
+    """Return which share of a class comes back, and which by guesses about other texts."""
+    return row.get(f"{name}_found"), row.get(f"{name}_floor")
+
+
 class TextsThreat(Threat["TextsAttack"]):
     """Inversion: what did the text say?"""
 
@@ -85,32 +94,40 @@ class TextsThreat(Threat["TextsAttack"]):
     columns: ClassVar = tuple(
         Column(
             f"{name}_{ending}",
-            f"Share of the {name.replace('_', ' ')} in the test texts that come back{by}: `{metric}`.",
+            f"Share of the {_title(name)} in the test texts that come back{by}: `{metrics}_{metric}`.",
             ("leaderboard.csv", "page: attacks"),
             kind="number",
             better=LOWER,
-            metric=metric,
+            metric=f"{metrics}_{metric}",
             variable=name.replace("_", " "),
             gate="attack",
             since="0.2.0",
         )
-        for name in SENSITIVE
+        for name, metrics in CLASSES.items()
         for ending, metric, by in (
-            ("found", "sensitive_recall", ""),
-            ("floor", "sensitive_recall_floor", " by the same guesses about other texts"),
+            ("found", "recall", ""),
+            ("floor", "recall_floor", " by the same guesses about other texts"),
         )
     )
 
     @classmethod
-    def sentence(cls, row: Mapping[str, Any]) -> str:
-        """Return the sentence about the strongest attack, with the shares of names and numbers that come back."""
+    def told_of(cls, competing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return which numbers and capitalised words come back, each class by the attack that finds most of it."""
         found = []
-        for name in ("names", "numbers"):
-            share, by_others = row.get(f"{name}_found"), row.get(f"{name}_floor")
-            if is_number(share) and is_number(by_others):
-                found.append(f"{percent(share)} of the {name} (guesses about other texts: {percent(by_others)})")
-        sentence = super().sentence(row)
-        return f"{sentence}; {' and '.join(found)} come back" if found and beats_constant(row) else sentence
+        for name, title in (("capitalised_words", "capitalised ones"), ("numbers", "numbers")):
+            known = [row for row in competing if all(map(is_number, _shares(row, name)))]
+            if known:
+                best = max(known, key=lambda row: _shares(row, name)[0] - _shares(row, name)[1])
+                share, by_others = map(percent, _shares(best, name))
+                found.append(f"{share} of the {title} ({best['attack']}; guesses about other texts: {by_others})")
+        words_found = f"of words that few texts have, {' and '.join(found)} come back" if found else ""
+        return {"words_found": words_found}
+
+    @classmethod
+    def sentence(cls, row: Mapping[str, Any]) -> str:
+        """Return the sentence about the strongest attack, with the words that matter that come back."""
+        also = row.get("words_found")
+        return f"{super().sentence(row)}; {also}" if also and beats_constant(row) else super().sentence(row)
 
     def evaluate(self, attack: TextsAttack, side: VictimSide) -> AttackResult:
         """Show the test vectors in random order, and compare the attacker's texts with the true texts.

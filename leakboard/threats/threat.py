@@ -176,6 +176,11 @@ class Threat(ABC, Generic[A]):
             _THREATS[cls.name] = cls
 
     @classmethod
+    def told_of(cls, competing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return what the row of the strongest attack is given besides, from the rows of all competing attacks."""
+        return {}
+
+    @classmethod
     def doubt(cls, row: Mapping[str, Any]) -> Doubt:
         """Return why the sentence about a row claims no finding."""
         if has_too_few(row):

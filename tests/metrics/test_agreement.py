@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from leakboard.metrics.agreement import agreement_metrics, another_order, cosine_metrics
-from leakboard.metrics.sensitive_words import names, sensitive_metrics, word_classes
+from leakboard.metrics.sensitive_words import capitalised_words, sensitive_metrics, word_classes
 
 
 def values(metrics):
@@ -70,16 +70,16 @@ def test_cosines_of_right_vectors_are_one_and_those_of_other_texts_are_not():
     assert found == {"reencoded_cosine": 1, "reencoded_cosine_floor": 0}
 
 
-def test_names_are_written_with_a_capital_inside_sentences():
+def test_capitalised_words_are_written_with_a_capital_inside_sentences():
     texts = ["The dog saw Anna Berg. Then a Dog met (Anna)", '"Yes." Today the dog slept; I saw the will of Will']
-    assert names([*texts, "will"]) == {"anna", "berg"}
+    assert capitalised_words([*texts, "will"]) == {"anna", "berg"}
 
 
-def test_quotes_short_forms_and_dots_make_no_names():
-    assert names(["so I'm sure that I'll go and I\u2019ve seen it"]) == set()
+def test_quotes_short_forms_and_dots_make_no_capitalised_words():
+    assert capitalised_words(["so I'm sure that I'll go and I\u2019ve seen it"]) == set()
     quoted = {"\u201calice\u201d", "\u00abbob\u00bb"}  # tokens keep such quotes
-    assert names(["he met \u201cAlice\u201d and \u00abBob\u00bb there"]) == quoted
-    assert names(["he said \u201cgo home.\u201d Then he went", "well\u2026 Then he left"]) == set()
+    assert capitalised_words(["he met \u201cAlice\u201d and \u00abBob\u00bb there"]) == quoted
+    assert capitalised_words(["he said \u201cgo home.\u201d Then he went", "well\u2026 Then he left"]) == set()
 
 
 def test_words_that_matter_are_scored_by_class():
@@ -91,6 +91,21 @@ def test_words_that_matter_are_scored_by_class():
     assert found["sensitive_recall", "names"] == 1 == found["sensitive_precision", "names"]
     assert found["sensitive_recall", "rare words"] == 0
     assert found["sensitive_precision", "rare words"] == 0
+
+
+def test_words_that_more_than_one_text_in_fifty_has_are_not_distinctive():
+    known = ["call 44 on Friday"] * 3 + ["call 555 or Otto"] * 2 + ["we call"] * 95
+    guessed, truth = ["44 friday otto"], ["ask Friday Otto 44 555"]
+    found = values(sensitive_metrics(guessed, truth, None, word_classes([*known, *truth], known)))
+    assert found["sensitive_recall", "names"] == 1
+    assert found["sensitive_recall", "numbers"] == 1 / 2
+    assert found["distinctive_recall", "capitalised words"] == 1 == found["distinctive_precision", "capitalised words"]
+    assert found["distinctive_recall", "numbers"] == 0
+    one_more = word_classes([*known, *truth], [*known, "Otto"])  # 3 of 101 texts
+    assert {kind.name: kind.holds("otto") for kind in one_more if kind.metrics == "distinctive"} == {
+        "numbers": False,
+        "capitalised words": False,
+    }
 
 
 def test_a_class_without_words_has_no_score_and_says_why():

@@ -9,6 +9,7 @@ from answers import answering, values_of
 from made_records import record
 
 from leakboard.board.leaderboard import leaderboard
+from leakboard.board.summary import told_rows
 from leakboard.data.corpora import build_corpus
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import FittedVictim, Victim
@@ -59,21 +60,29 @@ def test_right_texts_are_found_in_any_order(side):
     assert result.sentences[3].text == result.sentences[3].recovered == "word3 text"
 
 
-def test_names_and_numbers_that_come_back_are_in_the_sentence():
+def test_the_sentence_names_the_attack_that_finds_most_words():
     """Columns of a class of words are the recall of this class."""
-    row = {"secrets": "text", "attack_metric": "token_f1", "attack_score": 0.7, "privacy_best_constant": 0.5}
-    gains = row | {"attack_advantage": 0.4, "attack_advantage_p": 0.0}
-    classes = {"names_found": 0.31, "names_floor": 0.02, "numbers_found": None, "numbers_floor": None}
-    names = "without the vectors; 31 % of the names (guesses about other texts: 2 %)"
-    assert TextsThreat.sentence(gains | classes).endswith(f"{names} come back")
-    classes |= {"numbers_found": 0.002, "numbers_floor": 0.0}
-    numbers = "0.2 % of the numbers (guesses about other texts: 0 %)"
-    assert TextsThreat.sentence(gains | classes).endswith(f"{names} and {numbers} come back")
-    nothing = row | classes | {"attack_advantage": 0.0}
-    assert "come back" not in TextsThreat.sentence(nothing)
-    recall = [Metric("sensitive_recall", share, name) for name, share in {"names": 0.3, "rare words": 0.1}.items()]
-    made, *_ = leaderboard([record("v", threat="texts", metrics=[Metric("attack_score", 0.7), *recall])])
-    assert [made[f"{name}_found"] for name in ("names", "rare_words", "numbers")] == [0.3, 0.1, None]
+    base = {"dataset": "d", "victim": "v", "secrets": "text", "threat": "texts", "attack_metric": "token_f1"}
+    base |= {"attack_score": 0.7, "privacy_best_constant": 0.5, "attack_advantage": 0.4, "attack_advantage_p": 0.0}
+    strongest = base | {"attack": "bag", "capitalised_words_found": 0.31, "capitalised_words_floor": 0.02}
+    (row,) = told_rows([strongest])
+    words = "without the vectors; of words that few texts have, 31 % of the capitalised ones"
+    assert TextsThreat.sentence(row).endswith(f"{words} (bag; guesses about other texts: 2 %) come back")
+    other = base | {"attack": "search", "attack_advantage": 0.3, "capitalised_words_found": 0.6}
+    other |= {"capitalised_words_floor": 0.1, "numbers_found": 0.002, "numbers_floor": 0.0}
+    (row,) = told_rows([strongest, other])
+    words = "have, 60 % of the capitalised ones (search; guesses about other texts: 10 %)"
+    numbers = "0.2 % of the numbers (search; guesses about other texts: 0 %)"
+    assert TextsThreat.sentence(row).endswith(f"{words} and {numbers} come back")
+    (row,) = told_rows([strongest | {"attack_advantage": 0.0}])
+    assert "come back" not in TextsThreat.sentence(row)
+
+
+def test_columns_are_the_recall_of_a_class_of_words():
+    shares = {("sensitive", "rare words"): 0.1, ("distinctive", "numbers"): 0.3, ("sensitive", "numbers"): 0.9}
+    recall = [Metric(f"{metrics}_recall", share, name) for (metrics, name), share in shares.items()]
+    row, *_ = leaderboard([record("v", threat="texts", metrics=[Metric("attack_score", 0.7), *recall])])
+    assert [row[f"{name}_found"] for name in ("capitalised_words", "rare_words", "numbers")] == [None, 0.1, 0.3]
 
 
 def test_guesses_are_encoded_again_before_the_protection(side):
