@@ -9,9 +9,9 @@
 Many capitalised words are persons, places and products; in German they are all nouns. A corpus in lower case has none.
 
 ``sensitive_*`` metrics score all three classes; there capitalised words are called ``names``. ``distinctive_*`` metrics
-score words of the first two classes that at most 2 % of the attacker's texts have. Words of more texts, such as weekdays
-and the prefix of telephone numbers, tell little about one text. Recall and precision are over different words, pooled
-over texts.
+score words of the first two classes that at most 2 % of the attacker's texts have. Words of more texts, such as
+weekdays and the prefix of telephone numbers, tell little about one text. Recall and precision are over different words,
+pooled over texts.
 """
 
 from __future__ import annotations

@@ -72,6 +72,10 @@ class Source:
     corpus: Choice
     regime: str | None = "within"
     other: Choice | None = None
+    victims: tuple[str, ...] = ()
+    """Names of the victims that are fitted on it; empty: all."""
+    attacks: tuple[Choice, ...] = ()
+    """Attacks on this dataset alone; empty: those of its victims or of the suite."""
 
     @property
     def label(self) -> str:

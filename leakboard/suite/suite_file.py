@@ -11,6 +11,7 @@ from leakboard.interfaces import AuxiliaryRegime
 
 Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 Entries = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
+VictimNames = Annotated[list[str], Field(min_length=1)]
 REGIMES = get_args(AuxiliaryRegime)
 Device = Literal["auto", "cpu", "cuda"]
 DEVICES = get_args(Device)
@@ -27,7 +28,7 @@ class SuiteFile(BaseModel):
     seeds: Seeds = [0]
     """Seeds of every victim without seeds in its entry."""
     datasets: Entries
-    """Entries of datasets: each victim is fitted on each of them."""
+    """Entries of datasets: each victim is fitted on each of them, unless the entry has ``victims``."""
     victims: Entries
     """Entries of victims."""
     attacks: Entries | Literal["all"]
@@ -57,7 +58,9 @@ ENTRY_KEYS: Mapping[str, str] = {
     "grid": "Among the options of a victim or attack: a list of values for each option that varies. "
     "Each combination becomes one victim or attack.",
     "seeds": "Among the options of a victim: its seeds, instead of the suite's.",
-    "attacks": "Among the options of a victim: entries of attacks on it, instead of the suite's.",
+    "attacks": "Among the options of a victim or dataset: entries of attacks, instead of the suite's. Where both have "
+    "some, those of the dataset count.",
+    "victims": "Among the options of a dataset: names of the suite's victims that are fitted on it, instead of all.",
     "auxiliary": f"Among the options of a dataset: the attacker's texts: {', '.join(REGIMES)} or another dataset.",
 }
 """Keys of an entry besides its plugin and the plugin's options."""

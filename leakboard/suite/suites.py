@@ -24,7 +24,7 @@ from leakboard.suite.form import PUBLICATIONS
 from leakboard.suite.instances import as_entries
 from leakboard.suite.names import Names, display_names, repeated
 from leakboard.suite.registry import BrokenPlugin, Registry
-from leakboard.suite.suite_file import DEVICES, REGIMES, Entries, Seeds, SuiteFile
+from leakboard.suite.suite_file import DEVICES, REGIMES, Entries, Seeds, SuiteFile, VictimNames
 from leakboard.suite.yaml_files import read_yaml
 
 MAX_CELLS = 50_000
@@ -80,8 +80,9 @@ class Suite:
         cells = [
             Cell(source, victim, attack, seed)
             for source, victim in itertools.product(self.sources, self.victims)
+            if not source.victims or self.names.name("victim", victim.label) in source.victims
             for seed, attack in itertools.product(
-                seeds or victim.seeds or self.file.seeds, victim.attacks or self.attacks
+                seeds or victim.seeds or self.file.seeds, source.attacks or victim.attacks or self.attacks
             )
         ]
         for key, wanted in (only or {}).items():
@@ -188,20 +189,30 @@ def _built(file: SuiteFile, path: Path, checksum: str, registry: Registry) -> Su
         raise RequestError(f"{path}: queries: without gold there is nothing to compare their neighbours with")
     location = f"{path}: gold"
     gold = _choice(registry, "victims", *_split_entry(file.gold, location)[:2], location) if file.gold else None
-    per_source = sum(len(victim.seeds or file.seeds) * len(victim.attacks or attacks) for victim in victims)
-    if (count := len(sources) * per_source) > MAX_CELLS:
+    count = sum(
+        len(victim.seeds or file.seeds) * len(source.attacks or victim.attacks or attacks)
+        for source, victim in itertools.product(sources, victims)
+    )
+    if count > MAX_CELLS:
         raise RequestError(f"{path}: {count:,} cells; allowed: {MAX_CELLS:,}")
     conditions = Conditions(file.threads, file.text_classifier, gold, tuple(file.queries or ()))
-    every_attack = [*attacks, *(attack for victim in victims for attack in victim.attacks)]
+    own_attacks = [*(source.attacks for source in sources), *(victim.attacks for victim in victims)]
+    every_attack = [*attacks, *itertools.chain(*own_attacks)]
     names = display_names(sources, victims, every_attack, f"{path}:")
     shown = [names.name("victim", victim.label) for victim in victims]
-    for victim in file.projected:
-        if victim not in shown:
-            raise RequestError(
-                f"{path}: projected: no victim is called {victim!r} (there are: {'; '.join(shown)})"
-                f"{nearest(victim, shown)}"
-            )
+    _require_victims(file.projected, shown, f"{path}: projected")
+    for i, source in enumerate(sources):
+        _require_victims(source.victims, shown, f"{path}: datasets[{i}].{source.name}.victims")
     return Suite(name, path, checksum, file, tuple(sources), victims, attacks, conditions, names)
+
+
+def _require_victims(names: Sequence[str], shown: Sequence[str], location: str) -> None:
+    """Raise an error if a victim of these names is not among those of the suite."""
+    for name in names:
+        if name not in shown:
+            raise RequestError(
+                f"{location}: no victim is called {name!r} (there are: {'; '.join(shown)}){nearest(name, shown)}"
+            )
 
 
 def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[str, Any], str]:
@@ -259,7 +270,11 @@ def _entries(registry: Registry, kind: str, entries: Sequence[Any], location: st
     for i, entry in enumerate(entries):
         name, given, title = _split_entry(entry, f"{location}[{i}]")
         inside = f"{location}[{i}].{name}"
-        seeds, attacks = _seeds_and_attacks(registry, given, inside) if kind == "victims" else ((), ())
+        seeds: tuple[int, ...] = ()
+        attacks: tuple[Choice, ...] = ()
+        if kind == "victims":
+            seeds, attacks = tuple(_taken(given, "seeds", Seeds, inside)), _own_attacks(registry, given, inside)
+            _refuse_seeds_twice(seeds, f"{inside}.seeds")
         grid = given.pop("grid", {})
         if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
             raise RequestError(f"{inside}.grid: {reprlib.repr(grid)} is not a mapping of options to lists of values")
@@ -276,22 +291,19 @@ def _entries(registry: Registry, kind: str, entries: Sequence[Any], location: st
     return tuple(choices)
 
 
-def _seeds_and_attacks(
-    registry: Registry, given: dict[str, Any], location: str
-) -> tuple[tuple[int, ...], tuple[Choice, ...]]:
-    """Take seeds and attacks out of a victim's entry."""
+def _own_attacks(registry: Registry, given: dict[str, Any], location: str) -> tuple[Choice, ...]:
+    """Take the attacks out of the options of a victim or dataset."""
+    return _entries(registry, "attacks", _taken(given, "attacks", Entries, location), f"{location}.attacks")
 
-    def take(name: str, kind: Any) -> Any:
-        if name not in given:
-            return ()
-        try:
-            return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(given.pop(name))
-        except ValidationError as error:
-            raise RequestError(options.explain(error, f"{location}.{name}", ())) from None
 
-    seeds = tuple(take("seeds", Seeds))
-    _refuse_seeds_twice(seeds, f"{location}.seeds")
-    return seeds, _entries(registry, "attacks", take("attacks", Entries), f"{location}.attacks")
+def _taken(given: dict[str, Any], name: str, kind: Any, location: str) -> Any:
+    """Take a key out of an entry's options, validated; an empty tuple if it is missing."""
+    if name not in given:
+        return ()
+    try:
+        return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(given.pop(name))
+    except ValidationError as error:
+        raise RequestError(options.explain(error, f"{location}.{name}", ())) from None
 
 
 def _choice(registry: Registry, kind: str, name: str, given: dict[str, Any], location: str) -> Choice:
@@ -306,13 +318,17 @@ def _choice(registry: Registry, kind: str, name: str, given: dict[str, Any], loc
 
 def _source(registry: Registry, entry: str | dict[str, Any], location: str) -> Source:
     name, given, title = _split_entry(entry, location)
+    inside = f"{location}.{name}"
+    victims = tuple(_taken(given, "victims", VictimNames, inside))
+    attacks = _own_attacks(registry, given, inside)
     auxiliary = given.pop("auxiliary", "within")
     corpus = replace(_choice(registry, "datasets", name, given, location), title=title)
     if auxiliary in REGIMES:
-        return Source(corpus, str(auxiliary))
-    inside = f"{location}.{name}.auxiliary"
+        return Source(corpus, str(auxiliary), victims=victims, attacks=attacks)
+    inside += ".auxiliary"
     names = [*REGIMES, *(listing.name for listing in registry.listings("datasets"))]
     if not isinstance(auxiliary, dict) and auxiliary not in names:
         allowed = f"{', '.join(REGIMES)}, or a dataset{nearest(auxiliary, names)}"
         raise RequestError(f"{inside}: {auxiliary!r} is not allowed: {allowed}")
-    return Source(corpus, None, _choice(registry, "datasets", *_split_entry(auxiliary, inside)[:2], inside))
+    other = _choice(registry, "datasets", *_split_entry(auxiliary, inside)[:2], inside)
+    return Source(corpus, None, other, victims, attacks)

@@ -70,6 +70,21 @@ def test_a_victim_may_have_other_attacks(opened):
     }
 
 
+def test_a_dataset_may_have_other_attacks_and_some_of_the_victims(opened):
+    mine = {"letters": {"size": 90, "attacks": ["nearest_neighbour"], "victims": ["noisy"]}}
+    noisy = {"hashed": {"noise": 0.5, "attacks": ["ridge", "nearest_neighbour"]}, "name": "noisy"}
+    suite = opened(datasets=["letters", mine], victims=["hashed", noisy], attacks=["ridge"])
+    first, second = labels(source for source in suite.sources)
+    assert [(cell.source.label, cell.victim.title, cell.attack.label) for cell in suite.cells()] == [
+        (first, "", "ridge"),
+        (first, "noisy", "ridge"),
+        (first, "noisy", "nearest_neighbour"),
+        (second, "noisy", "nearest_neighbour"),
+    ]
+    everywhere = opened(datasets=["letters", mine], victims=["hashed", noisy], attacks="all")
+    assert {cell.attack.label for cell in everywhere.cells() if cell.source.label == second} == {"nearest_neighbour"}
+
+
 def test_a_label_has_the_auxiliary_corpus_unless_it_is_the_default(opened):
     entries = {
         "letters": {"auxiliary": "within"},

@@ -102,6 +102,18 @@ WRONG = {
         {"victims": [{"hashed": {"attacks": "ridge"}}]},
         ["hashed.attacks: 'ridge'", "list"],
     ),
+    "victim of a dataset unknown": (
+        {"datasets": [{"letters": {"victims": ["hasehd"]}}]},
+        ["datasets[0].letters.victims: no victim is called 'hasehd' (there are: hashed); did you mean 'hashed'?"],
+    ),
+    "victims of a dataset no list": (
+        {"datasets": [{"letters": {"victims": "hashed"}}]},
+        ["datasets[0].letters.victims: 'hashed'", "list"],
+    ),
+    "attack of a dataset unknown": (
+        {"datasets": [{"letters": {"attacks": ["ridges"]}}]},
+        ["datasets[0].letters.attacks[0]", "ridges", "ridge"],
+    ),
     "attack of a victim unknown": (
         {"victims": [{"hashed": {"attacks": ["ridges"]}}]},
         ["victims[0].hashed.attacks[0]", "ridges", "ridge"],
