@@ -28,6 +28,7 @@ from leakboard.attacks.bag_of_words import BagOfWords, FittedBagOfWords
 from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Floats, Integers, Texts
+from leakboard.logs import log_progress
 from leakboard.models.search import normalised
 from leakboard.models.trigrams import Trigrams
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack, part
@@ -37,6 +38,8 @@ EVIDENCE = 3.0
 """Weight of the evidence of the bag of words in the first texts. The best of 0.7 to 4 on captions."""
 PRIOR_SHARE = 0.5
 """Share of a word's log-odds before the vector was seen that the evidence leaves out. The best of 0, 0.25, 0.5, 1."""
+LOGGED = 50
+"""A line tells the progress after so many first texts."""
 TRIED, BEAM = 40, 8
 """Words and texts at once of the beam search for the first texts."""
 
@@ -101,8 +104,10 @@ class FittedSearch:
         """Search for the text of each vector."""
         options, targets, odds = self.options, normalised(vectors), self.bag.log_odds(vectors)
         climbing = Climbing(self.edits, self.bag.log_odds, options.words, options.beam, options.candidates)
-        found = []
+        found: list[Found] = []
         for target, evidence, starts in zip(targets, odds, self._starts(vectors, odds), strict=True):
+            if len(found) % LOGGED == 0:
+                log_progress(f"first texts: {len(found):,} of {len(targets):,}")
             improved = {climbing.predicted(text, target, evidence) for text in starts}
             texts = list(dict.fromkeys(text for _, text in sorted(improved, reverse=True)))
             found.append(Found(target, evidence, texts))

@@ -14,6 +14,7 @@ import numpy as np
 from leakboard.attacks._reading.edits import Edits
 from leakboard.attacks._reading.first_texts import Text
 from leakboard.interfaces import Floats
+from leakboard.logs import log_progress
 from leakboard.models.search import normalised
 
 MOST_STEPS = 40
@@ -71,7 +72,8 @@ class Climbing:
             limit: number of questions; a round that could exceed it is not begun.
         """
         questions = self._judge(found, [one.texts for one in found], encode)
-        for _ in range(most):
+        for number in range(1, most + 1):
+            log_progress(f"round {number} of {most}: {questions:,} questions so far")
             active = [one for one in found if not one.finished]
             if not active or questions + len(active) * self.candidates > limit:
                 break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def reserved(folder: Path, vectors: Sequence[str] = ()) -> Iterator[None]:
-    """Reserve a folder for one evaluation: its files have fixed names.
+    """Reserve a folder for one evaluation: its files have fixed names. A new folder gets the mode 0700.
 
     Raises:
         RequestError: another process evaluates in the folder, or it has a file of such a name that no evaluation wrote.
@@ -32,6 +32,8 @@ def reserved(folder: Path, vectors: Sequence[str] = ()) -> Iterator[None]:
     if foreign:
         allowed = "a folder without it, or one that `evaluate` made"
         raise RequestError(f"{folder / foreign[0]}: no evaluation wrote this file; allowed: {allowed}")
+    with suppress(OSError):  # the reservation tells the error
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     reservation = Reservation(folder / ".evaluate", uuid.uuid4().hex)
     try:
         with reservation.held():

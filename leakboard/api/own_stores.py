@@ -21,16 +21,15 @@ ENCODER = "encoder(texts)"
 
 
 def check_encoder(encoder: Any, has_texts: bool, has_secrets: bool) -> None:
-    """Refuse an encoder of another kind, one without texts, and neither an encoder nor secrets.
+    """Refuse an encoder of another kind, one without texts, and neither texts nor secrets.
 
     Raises:
         RequestError: one line names the argument, and what is allowed.
     """
     if encoder is None:
-        if not has_secrets:
-            raise RequestError(
-                "secrets: there are none to guess; allowed without them: encoder=, to link stored vectors"
-            )
+        if not (has_secrets or has_texts):
+            allowed = "texts=, to read texts from vectors, and encoder= besides, to link stored vectors"
+            raise RequestError(f"secrets: there are none to guess; allowed without them: {allowed}")
         return
     if not (isinstance(encoder, str | Mapping) or callable(encoder)):
         allowed = "a victim's name, a name with options, or a function of texts"

@@ -94,11 +94,13 @@ def evaluate(
     rows = _located("TABLE", table, expand(table))
     matrices = {name: _located("--vectors", file, [source(file)]) for name, file in _releases(vectors).items()}
     chosen = "all" if attacks == "all" else _names("--attacks", attacks)
-    if not (secrets or entities or encoder or encoded):
-        allowed = "--entities, or --encoder or --encoded, to link stored vectors"
-        raise RequestError(f"--secrets: missing; allowed without it: {allowed}")
     if (encoder or encoded) and not text:
         raise RequestError("--text: missing; --encoder and --encoded need the column of the texts")
+    if not (secrets or entities or text):
+        allowed = "--entities, or --text, to read texts from vectors, and --encoder besides, to link stored vectors"
+        raise RequestError(f"--secrets: missing; allowed without it: {allowed}")
+    if risk and not (secrets or entities):
+        raise RequestError(f"--risk {risk}: no secret is guessed; allowed: together with --secrets or --entities")
     known: dict[str, Any] = {"encoder": _part("--encoder", encoder)}
     require_part("--encoder", "encoder", known["encoder"])
     protections = [_part("--protection", text) for text in protection or ()]
@@ -138,6 +140,9 @@ def evaluate(
     console.print(as_yaml(suite), markup=False, highlight=False, soft_wrap=True)
     if html:
         console.print(str(report.save(html)), markup=False, highlight=False, soft_wrap=True)
+    if any(record.sentences for record in report.records):
+        read = f"{out / 'suite' / 'sentences.csv'}: tried texts next to what attacks read, for you alone"
+        console.print(read, markup=False, highlight=False, soft_wrap=True)
     reference = (AS_STORED,) if protections else ()  # what is tried is the protections
     broken = failures(report.records, leaderboard(report.records), report.names, limits, reference)
     statuses = {record.status for record in report.records}

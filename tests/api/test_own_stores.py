@@ -144,7 +144,7 @@ class TestOtherDimensions:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"encoder": None}, "secrets: there are none to guess; allowed without them: encoder=, to link stored vectors"),
+        ({"encoder": None, "texts": None}, "secrets: there are none to guess; allowed without them: texts=, to read"),
         ({"texts": None}, "encoder: it has no texts to encode; allowed: an encoder together with texts"),
         ({"encoder": 5}, "encoder: 5 is not allowed: a victim's name, a name with options, or a function of texts"),
         ({"encoder": "sentence"}, r"^encoder: 'sentence' is not allowed.*did you mean 'sentence_encoder'"),
@@ -209,6 +209,14 @@ class TestCommand:
         assert "of the stored vectors have their text as first of 270 candidates" in result.output
         assert "encoded: " in result.output
 
+    def test_texts_alone_are_read_and_their_folder_is_private(self, call, tmp_path):
+        result = call("--text", "text", "--attacks", "nearest_text", "--out", "new")
+        assert result.exit_code == 0
+        assert "recovers words with an F1 of" in result.output
+        assert "new/suite/sentences.csv: tried texts next to what attacks read, for you alone" in result.output
+        assert len(pd.read_csv(tmp_path / "new" / "suite" / "sentences.csv")) == 20
+        assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
     def test_the_kept_suite_finds_a_local_store_from_any_folder(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         (tmp_path / "store").mkdir()
@@ -219,10 +227,8 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (
-                (),
-                "--secrets: missing; allowed without it: --entities, or --encoder or --encoded, to link stored vectors",
-            ),
+            ((), "--secrets: missing; allowed without it: --entities, or --text, to read texts from vectors"),
+            (("--text", "text", "--risk", "risk.csv"), "--risk risk.csv: no secret is guessed; allowed: together with"),
             (
                 ("--encoder", "sentence_encoder"),
                 "--text: missing; --encoder and --encoded need the column of the texts",

@@ -164,7 +164,7 @@ class TestTrustpilot:
         message = refused(denmark)
         assert message.startswith(f"{path}: 1 bad lines (line 41: ")
         assert reason in message
-        assert message.endswith("; on_bad_rows: drop leaves them out")
+        assert message.endswith("; on_bad_rows: drop, in `evaluate` --drop-missing, leaves them out")
         corpus = denmark(on_bad_rows="drop")
         assert corpus.checks["dropped_rows"] == 1
         assert len(rows_of(corpus)) == 40

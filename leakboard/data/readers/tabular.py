@@ -163,7 +163,7 @@ def _take(
     if faults and on_bad_rows != "drop":
         shown = "; ".join(f"{noun} {n}: {reason}" for n, reason in faults[:3])
         more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
-        advice = "; on_bad_rows: drop leaves them out" if on_bad_rows else ""
+        advice = "; on_bad_rows: drop, in `evaluate` --drop-missing, leaves them out" if on_bad_rows else ""
         raise RequestError(f"{path}: {len(faults)} bad {noun}s ({shown}{more}){advice}")
     result.dropped += len(faults)
 
