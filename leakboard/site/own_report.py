@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,8 @@ class Finding:
 
     kind: str
     """``given away``, ``may be chance`` or ``not found``."""
+    subject: str
+    """What was guessed."""
     text: str
 
     @property
@@ -76,6 +78,7 @@ def own_report(board: Board, day: str, notes: Notes) -> dict[str, Any]:
     """
     attacked = dict.fromkeys(row["victim"] for row in board.rows)
     names = [name for name in dict.fromkeys([*notes.releases, *attacked]) if name in attacked]
+    findings = {name: _findings(board, name) for name in names}
     scatters = [figure for view in views(board) if view.is_scored and (figure := charts.scatter(view))]
     return {
         "title": QUESTION,
@@ -84,7 +87,8 @@ def own_report(board: Board, day: str, notes: Notes) -> dict[str, Any]:
         "facts": _facts(board, day),
         "notes": notes,
         "gains": _gains(notes),
-        "findings": {name: _findings(board, name) for name in names},
+        "conclusion": _conclusion(findings[names[0]], notes) if names else [],
+        "findings": findings,
         "first_page": names[:1] if notes.tables else names,
         "victims": sorted(_detailed(board), key=lambda victim: names.index(victim["name"])),
         "scatters": scatters,
@@ -103,9 +107,16 @@ def _gains(notes: Notes) -> list[tuple[str, list[Cell]]]:
     for row in rows:
         of_secrets.setdefault(row["secret"], {})[row["release"]] = row
     return [
-        (secret, [cell(before, next(iter(of.values()))), *(_gain(after, of.get(name)) for name in notes.releases[1:])])
+        (secret, [_first_gain(before, of), *(_gain(after, of.get(name)) for name in notes.releases[1:])])
         for secret, of in of_secrets.items()
     ]
+
+
+def _first_gain(column: Column, of_release: Mapping[str, Row]) -> Cell:
+    """Return the gain from the first release; if it has no number, why it is not compared."""
+    row = next(iter(of_release.values()))
+    shown = cell(column, row)
+    return shown if shown.text else replace(shown, small=row["gives_away"])
 
 
 def _gain(column: Column, row: Row | None) -> Cell:
@@ -144,7 +155,26 @@ def _findings(board: Board, release: str) -> list[Finding]:
 def _finding(row: Row) -> Finding:
     kind = NOT_FOUND if not beats_constant(row) else CHANCE if why_chance(row) else GIVEN_AWAY
     shown = row if has_too_few(row) else {**row, "test_size": None}  # the details have the counts of each attack
-    return Finding(kind, threat_named(row["threat"]).sentence(shown))
+    threat = threat_named(row["threat"])
+    return Finding(kind, threat.guessed or secrets_of(row), threat.sentence(shown))
+
+
+def _conclusion(findings: Sequence[Finding], notes: Notes) -> list[str]:
+    """Return what the first release gives away, and where the others differ; empty if the numbers may mean nothing."""
+    if notes.first or not findings:
+        return []
+    titles = {GIVEN_AWAY: "Given away", CHANCE: "May be chance", NOT_FOUND: "Not found, which proves nothing"}
+    subjects = {kind: "; ".join(one.subject for one in findings if one.kind == kind) for kind in titles}
+    told = [f"{title}: {subjects[kind]}." for kind, title in titles.items() if subjects[kind]]
+    rows = notes.tables[0][2] if notes.tables else []
+    for release in notes.releases[1:]:
+        changed = {
+            change: "; ".join(row["secret"] for row in rows if (row["release"], row["gives_away"]) == (release, change))
+            for change in CHANGES
+        }
+        shown = [f"gives away {change} of {secrets}" for change, secrets in changed.items() if secrets]
+        told.append(f"'{release}' {' and '.join(shown) or 'shows no difference'}.")
+    return told
 
 
 def _of_stores(board: Board) -> list[tuple[str, str]]:

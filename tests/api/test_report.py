@@ -298,6 +298,18 @@ class TestOwnVectors:
         assert compared.index("What the strongest") < details < compared.index("gives away less than &#39;lsa&#39;")
         assert compared.index("What it costs") < compared.index("lsa 0.900") < compared.index("other 0.900") < details
 
+    def test_a_conclusion_opens_the_page_unless_the_numbers_may_mean_nothing(self, tmp_path):
+        page = self.saved(tmp_path, record())
+        conclusion = "Given away: gender. Not found, which proves nothing: age."
+        assert page.index(conclusion) < page.index("gender: an attacker gains")
+        two = [record(), dataclasses.replace(record(gender=0.6), victim="other")]
+        compared = self.saved(tmp_path, *two, releases=("lsa", "other"))
+        assert f"{conclusion} &#39;other&#39; gives away less of gender." in compared
+        same = self.saved(tmp_path, two[0], dataclasses.replace(record(), victim="other"), releases=("lsa", "other"))
+        assert "&#39;other&#39; shows no difference." in same
+        verdict = Metric("rows_match", 0.0, status="do the rows match?")
+        assert "which proves nothing: age" not in self.saved(tmp_path, with_metrics(record(gender=0.63), verdict))
+
     def test_the_table_of_costs_has_the_interval_of_the_task(self, tmp_path):
         (task,) = (metric for metric in record().metrics if metric.name == "task_accuracy")
         unknown = dataclasses.replace(task, low=None, high=None)
