@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from plotly.graph_objects import Figure
 
-COLOURS = ("#2f7fb8", "#c2681a", "#3a9a62", "#a454a8", "#b8433f", "#7d7a2f")
+COLOURS = ("#2f7fb8", "#c2681a", "#3a9a62", "#a454a8", "#b8433f", "#7d7a2f", "#5d6b7c")
 """Readable on white and on black: 3 : 1 and more against both."""
 HOVER = "%{hovertext}<br>%{x:.3f}, %{y:.3f}<extra></extra>"
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "hexagon")
 
 
 def privacy_utility(table: DataFrame, x: str = "task_accuracy", y: str = "empirical_privacy") -> Figure:

@@ -152,7 +152,7 @@ def lengths(views: Sequence[View]) -> list[tuple[str, Figure]]:
         rows = [row for view in views if view.threat is threat for row in view.rows]
         if families := length_families(rows, "attack_advantage"):
             name = threat.title.partition(":")[0] or threat.name
-            drawn[name] = plain(option_curves(families, LENGTH, "attack advantage (lower is better)"))
+            drawn[name] = plain(option_curves(families, LENGTH, "attack advantage"))
     title = "Advantage of the strongest attack against the length of texts"
     return [(f"{title} ({name})" if len(drawn) > 1 else title, figure) for name, figure in drawn.items()]
 

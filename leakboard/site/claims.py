@@ -14,7 +14,10 @@ from leakboard.suite.names import natural
 QUESTION = "Which published claims are broken?"
 AUDITED = VERDICTS[:3]
 """The verdicts of audits, failures first."""
-RULE = "A setting is a dataset and a choice of the mechanism's options. Mechanisms planted to test audits are left out."
+RULE = (
+    "A setting is a dataset and a choice of the mechanism's options. Settings counts those with the worst verdict, of "
+    "all; the row shows the one with the smallest claim. Mechanisms that LeakBoard planted or repaired are left out."
+)
 
 
 def claims_page(boards: Sequence[Board], documentation: str) -> Mapping[str, Any]:
@@ -64,5 +67,5 @@ def _published(board: Board) -> Iterator[tuple[str, str, Source, Paper]]:
     """Yield dataset, victim, source and paper of each victim that comes from a paper."""
     for row in {(row["dataset"], row["victim"]): row for row in board.rows}.values():
         source = source_of("victim", row["victim_options"])
-        if source and source.paper and not source.control:
+        if source and source.paper and not (source.control or source.repaired):
             yield row["dataset"], row["victim"], source, source.paper

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leakboard.board.schema import metric_title
+from leakboard.board.schema import Row, metric_title
 from leakboard.site import charts
 from leakboard.site.across import Views, joined
 from leakboard.site.choices import keeps_most
@@ -43,14 +43,26 @@ def _message(view: View) -> str:
     if choice is None or view.reference is None:
         return ""
     best, limit = choice.best, f"Within {view.utility.loss:g} points of {view.utility.name}"
-    most = "" if view.constant is None else f" of at most {decimals(view.constant, 2)}"
-    start = f"Without a defence the vectors keep {decimals(view.reference['empirical_privacy'], 2)}{most} privacy."
+    most = "" if view.constant is None else f"; guessing without the vectors leaves {decimals(view.constant, 2)}"
+    start = (
+        f"Privacy is 1 minus the attacker's {' or '.join(view.metrics)}{most}. "
+        f"Without a defence it is {decimals(view.reference['empirical_privacy'], 2)}."
+    )
     if choice.no_better:
         return f"{start} {limit} no defence keeps measurably more."
-    had = f"Its strongest attacker had: {needs(best, None)}."
+    had = f"Its strongest attacker {_had(best)}."
     repeated = f" ({best['repeated']})" if best.get("repeated") else ""
     kept = f"{decimals(best['empirical_privacy'], 2)}{repeated}"
     return f"{start} {limit} {best['victim']} keeps most: {kept}.{CLAIMS.get(best['verdict'], '')} {had}"
+
+
+def _had(row: Row) -> str:
+    """Return what the attacker of a row knew and asked, for readers who know no term."""
+    if not (pairs := row.get("known_pairs")):
+        return f"had: {needs(row, None)}"
+    knew = f"knew {pairs:,.0f} other texts with their vectors and secrets"
+    asked = f", and asked the encoder for {queries:,.0f} vectors" if (queries := row.get("queries")) else ""
+    return f"{knew}{asked}"
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,8 @@ def _answer(view: View) -> str:
     name, numbers = _escape(best["victim"]), f"{best['empirical_privacy']:.3f} at {best[used.column]:.3f}"
     if choice.hides_nothing:
         first = f"the first candidate is right for at least {choice.linked_first:.3f} of the vectors"
-        return f"No victim hides its texts {limit}: {first}. The highest privacy is that of {name}: {numbers}."
+        linked = f"links {1 - best['empirical_privacy']:.3f} with one false link in a hundred (privacy {numbers})"
+        return f"No victim hides its texts {limit}: {first}. A thief is least sure with {name}, where it {linked}."
     if choice.no_better:
         return f"No defence keeps measurably more than none {limit}. The highest value is that of {name}: {numbers}."
     return f"At{limit[2:]} {name} keeps most privacy: {numbers}.{counted_from}"

@@ -45,6 +45,8 @@ class Source:
     """Name of the undefended encoder across boards; empty: it is none."""
     control: bool = False
     """Whether the mechanism was planted to test audits."""
+    repaired: bool = False
+    """Whether LeakBoard changed the paper's mechanism: its claim is not the paper's."""
 
     def matches(self, label: str) -> bool:
         """Return whether a label is of this plugin, with these options."""

@@ -25,7 +25,7 @@ VERDICTS = ("violated", "unproven", "holds", "holds, not audited", "")
 
 @dataclass(frozen=True)
 class View:
-    """A table of comparable victims: one dataset, one threat, the same secrets, as many known pairs."""
+    """A table of comparable victims: one dataset, one threat, the same secrets, at most as many known pairs."""
 
     dataset: str
     threat: type[Threat[Any]]
@@ -86,7 +86,7 @@ class View:
         if self.reference is None or self.undefended:
             return ""
         name, value = self.reference["victim"], f"{self.reference[self.utility.column]:.3f}"
-        start = "The encoder without a defence is not among these victims."
+        start = "The encoder of the defences is not among these victims without a defence."
         return f"{start} So losses are counted from the victim with the highest {self.utility.name}: {name} ({value})."
 
     @property
@@ -133,7 +133,8 @@ def counted(secrets: str) -> str:
 def views(board: Board) -> list[View]:
     """Return the tables of a board; audits have a table if nothing else was attacked on a dataset.
 
-    Threats have tables of their own, and so have attackers of stores that know different numbers of pairs.
+    Threats have tables of their own, and so have attackers of stores that know different numbers of pairs. Who knows
+    pairs may leave some of them out, so attacks with fewer pairs on the same victims count, too.
     """
     scored = [row for row in board.rows if row.get("empirical_privacy") is not None]
     groups: dict[tuple[str, str, str, int], list[Row]] = {}
@@ -145,8 +146,9 @@ def views(board: Board) -> list[View]:
             groups.setdefault((row["dataset"], row["threat"], row["secrets"], 0), []).append(row)
     several = {(threat, secrets) for _, threat, secrets, pairs in groups if pairs}
     made = [
-        _view(board, dataset, secrets, rows, pairs if (threat, secrets) in several else None)
-        for (dataset, threat, secrets, pairs), rows in groups.items()
+        _view(board, dataset, secrets, _with_fewer(groups, group), group[3] if (threat, secrets) in several else None)
+        for group in groups
+        for dataset, threat, secrets, _ in [group]
     ]
 
     def place(view: View) -> tuple[Any, ...]:
@@ -154,6 +156,14 @@ def views(board: Board) -> list[View]:
         return natural(view.dataset), not view.links, *rest
 
     return sorted(made, key=place)
+
+
+def _with_fewer(groups: Mapping[tuple[str, str, str, int], list[Row]], group: tuple[str, str, str, int]) -> list[Row]:
+    """Return the rows of a group, and those on the same victims with fewer known pairs."""
+    *same, pairs = group
+    victims = {row["victim_options"] for row in groups[group]}
+    fewer = [rows for (*of, known), rows in groups.items() if of == same and known < pairs]
+    return [*groups[group], *(row for rows in fewer for row in rows if row["victim_options"] in victims)]
 
 
 def _pairs(row: Row) -> int:

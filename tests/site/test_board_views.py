@@ -89,6 +89,13 @@ def test_attackers_who_know_pairs_are_in_a_table_of_their_own(board):
     assert [view.menu_title for view in (none, known)] == ["gender, 0 known pairs", "gender, 1,000 known pairs"]
 
 
+def test_who_knows_pairs_may_attack_without_them(board):
+    attacks = [record("a", "linking", privacy=0.2), record("a", "linking(pairs=20)", privacy=0.9)]
+    without, known = views(board(*attacks, record("b", "linking", privacy=0.5)))
+    assert [(row["victim"], row["empirical_privacy"]) for row in known.rows] == [("a", 0.2)]
+    assert {row["victim"] for row in without.rows} == {"a", "b"}
+
+
 class TestUtility:
     """Boards of stores weigh search against privacy, not accuracy of a task."""
 

@@ -169,7 +169,10 @@ function tellChoice(view, typed) {
   const limit = `at a loss of at most ${loss} point${loss === 1 ? "" : "s"}`;
   const firstRight = `the attacker's first candidate is right for at least ${linkedFirst.toFixed(3)} of the vectors`;
   const parts = hidesNothing
-    ? [bold("No victim hides its texts"), ` ${limit}: ${firstRight}. The highest privacy is that of `, isolated(best.victim), ":"]
+    ? [
+      bold("No victim hides its texts"), ` ${limit}: ${firstRight}. A thief is least sure of its links with `, isolated(best.victim),
+      `, where it links ${(1 - best.privacy).toFixed(3)} with one false link in a hundred. Privacy is`,
+    ]
     : noBetter
     ? [bold("No defence keeps measurably more than none"), ` ${limit}. The highest value is that of `, isolated(best.victim), ":"]
     : [`${limit.replace("at", "At")} `, bold(best.victim), " keeps most privacy:"];
