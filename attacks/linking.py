@@ -4,6 +4,10 @@
 2. It learns a map from the stored vectors to the encoder's space (`leakboard.attacks._alignment`).
 3. It maps each test vector, and ranks the candidates by cosine similarity, which is also the score of a link.
 
+With ``likely: true`` it ranks them by the odds of `leakboard.attacks._alignment.noise_law` instead, in the encoder's
+space. A candidate is left out if it is one of the attacker's own texts, or if another stolen vector is more likely of
+it than not. Of several vectors with the same first candidate, only the likeliest is linked surely.
+
 With ``adaptive: true`` it also fits the store's recipe on its own texts, and does the same with the vectors of this
 store, if the encoder needs no training. A protection without a key, such as signs, then gives a candidate the stored
 vector itself. With ``recompress: true`` it compresses its vectors by the centres that the stolen ones show
@@ -19,11 +23,14 @@ from pydantic import Field
 from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.centres import compression
 from leakboard.attacks._alignment.known_encoder import Encode, KnownEncoder, own_store, own_texts, search
+from leakboard.attacks._alignment.noise_law import NoiseLaw, once, taken
 from leakboard.attacks._alignment.rotation import STARTS
-from leakboard.interfaces import Floats
+from leakboard.errors import NotApplicable
+from leakboard.interfaces import Floats, Texts
 from leakboard.metrics.link_scores import DEPTH, Links
 from leakboard.suite.options import Count, attack
 from leakboard.threats.linking import Linker, LinkingAttack, LinkingView
+from leakboard.threats.oracle import plain
 
 
 @attack(revision=3)
@@ -42,11 +49,16 @@ class Linking(LinkingAttack):
     """Whether the attacker also compares with a store of its own that is protected in the same way."""
     recompress: bool = False
     """Whether the attacker also compresses candidates by the centres that the stored vectors show."""
+    likely: bool = False
+    """Whether links are scored by their odds under the law of the noise, and each candidate is linked once. Then the
+    attacker compares in the encoder's space alone."""
 
     def fit(self, view: LinkingView, seed: int) -> Linker:
         """Encode the candidates, and prepare the alignments."""
         spaces: list[tuple[str, Encode]] = [("the encoder's space", view.oracle.unprotected)]
         texts, rng = own_texts(view.auxiliary), np.random.default_rng(seed)
+        if self.likely:
+            return self._likely(view, texts, seed)
         if self.adaptive and (store := own_store(view.oracle, texts, seed)) is not None:
             spaces.append(("its own store's space", lambda asked: store.publish_documents(asked, rng)))
         if self.recompress:
@@ -60,6 +72,30 @@ class Linking(LinkingAttack):
         def link(vectors: Floats) -> Links:
             found = [self._links(vectors, encoder, known, name, seed) for name, encoder, known in prepared]
             return max(found, key=_lead)
+
+        return link
+
+    def _likely(self, view: LinkingView, texts: Texts, seed: int) -> Linker:
+        """Prepare to link by the law of the noise."""
+        encode = view.oracle.unprotected
+        encoder, known = KnownEncoder.of(encode, encode(texts), view.store), encode(view.candidates)
+        own = set(map(plain, texts))
+        sought = np.array([plain(text) not in own for text in view.candidates], bool)
+
+        def link(vectors: Floats) -> Links:
+            alignment = encoder.seeing(vectors).align(self.alignment, seed, known, starts=self.starts)
+            mapped, others = alignment(vectors), alignment(view.store.vectors)
+            law = NoiseLaw.fit(np.concatenate([others, mapped]), known, np.random.default_rng(seed))
+            if law is None:
+                raise NotApplicable("likely: no two stored vectors and candidates are each other's nearest")
+            free = sought.copy()
+            free[sought] = taken(law, others, known[sought]) < 0.5
+            rows = np.flatnonzero(free)
+            if not len(rows):
+                raise NotApplicable("likely: other stored vectors are likely of every candidate")
+            found = once(law.log_odds(mapped, known[rows]))
+            details = f"{alignment.details}; law of the noise from {law.pairs} links; {len(rows)} candidates left"
+            return Links(rows[found.rows], found.similarity, details)
 
         return link
 

@@ -5,17 +5,21 @@ With ``access: vectors`` the attacker stole the vectors. It maps them to the spa
 the candidates first, by the centres that the stolen vectors show. With ``access: scores`` it searches the store for
 each candidate, and sees the similarity of the nearest vector alone.
 
-The score is the cosine similarity of the nearest vector.
+The score is the cosine similarity of the nearest vector. With ``likely: true`` it is the largest log-odds that a stolen
+vector is of the candidate (`leakboard.attacks._alignment.noise_law`).
 """
 
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field
 
 from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.centres import compression
 from leakboard.attacks._alignment.known_encoder import KnownEncoder, own_texts, search
+from leakboard.attacks._alignment.noise_law import NoiseLaw, largest_odds
 from leakboard.attacks._alignment.rotation import STARTS
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import Floats
 from leakboard.suite.options import Count, attack
 from leakboard.threats.presence import KnownAs, PresenceAttack, PresenceScorer, PresenceView
@@ -40,6 +44,8 @@ class Presence(PresenceAttack):
     maps."""
     recompress: bool = False
     """Whether the attacker compresses candidates by the centres that stolen vectors show."""
+    likely: bool = False
+    """Whether the score is the odds under the law of the noise; only with access to vectors."""
 
     def fit(self, view: PresenceView, seed: int) -> PresenceScorer:
         """Search for the candidates, or encode them."""
@@ -54,6 +60,11 @@ class Presence(PresenceAttack):
             own, known = (compress(encode(texts)) for texts in (own_texts(view.auxiliary), view.candidates))
             encoder = KnownEncoder.of(lambda texts: compress(encode(texts)), own, store)
             stored = encoder.align(self.alignment, seed, known, starts=self.starts)(store.vectors)
-            return search(known, stored, stored, 1).similarity[:, 0]
+            if not self.likely:
+                return search(known, stored, stored, 1).similarity[:, 0]
+            law = NoiseLaw.fit(stored, np.concatenate([known, own]), np.random.default_rng(seed))
+            if law is None:
+                raise NotApplicable("likely: no two stored vectors and texts are each other's nearest")
+            return largest_odds(law, stored, known)
 
         return score

@@ -87,7 +87,7 @@ class KnownEncoder:
             return found
         refined = found
         for _ in range(REFINEMENTS):
-            linked = _linked(refined(self.stored), candidates)
+            linked = mutual_nearest(refined(self.stored), candidates)
             if len(linked[0]) <= self.own.shape[1]:  # too few to fix every direction
                 return found
             order = np.random.default_rng(seed).permutation(len(linked[0]))  # those that judge come first
@@ -112,7 +112,7 @@ def _fitted_to_near_texts(found: Alignment, own: Floats, stored: Floats) -> Alig
     rows = np.array([], int)
     for _ in range(NEAR_ROUNDS):
         mapped, before = stored @ matrix, rows
-        rows, partners = _linked(mapped, own)
+        rows, partners = mutual_nearest(mapped, own)
         if len(rows) <= own.shape[1]:  # too few to fix every direction
             return found
         if np.array_equal(rows, before):
@@ -123,7 +123,7 @@ def _fitted_to_near_texts(found: Alignment, own: Floats, stored: Floats) -> Alig
     return replace(found, matrix=matrix, details=f"{found.details}; fitted again to {len(rows)} near own texts")
 
 
-def _linked(mapped: Floats, candidates: Floats) -> tuple[Integers, Integers]:
+def mutual_nearest(mapped: Floats, candidates: Floats) -> tuple[Integers, Integers]:
     """Return the rows of mapped vectors and candidates that are each other's nearest, int64 (k,) each."""
     forth, back = search(mapped, candidates, mapped, 1).rows[:, 0], search(candidates, mapped, mapped, 1).rows[:, 0]
     rows: Integers = np.flatnonzero(back[forth] == np.arange(len(mapped)))
