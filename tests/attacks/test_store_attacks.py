@@ -104,6 +104,31 @@ def test_signs_are_linked_by_the_attackers_own_store_and_not_surely_by_the_encod
     assert adaptive["linked_among_10"] > 0.8 > 0.2 > static["linked_among_10"]
 
 
+def noisy(self, texts, rng):
+    """Publish with noise that is large in half of the directions."""
+    spread = np.where(np.arange(WIDTH) % 2, 0.8, 0.05)
+    return (encoded(texts) + rng.normal(size=(len(texts), WIDTH)) * spread).astype(np.float32)
+
+
+def test_the_law_of_the_noise_links_what_cosines_do_not(make_corpus, monkeypatch):
+    monkeypatch.setattr(FittedStore, "publish_documents", noisy)
+    side = side_of(make_corpus, fresh=False)
+    likely, by_cosine = (scores(Linking(adaptive=False, likely=choice), side) for choice in (True, False))
+    assert likely[HEADLINE] > by_cosine[HEADLINE] + 0.2
+    assert likely["linked_first"] > by_cosine["linked_first"]
+    present, nearest = (scores(Presence(likely=choice), side)["attack_score"] for choice in (True, False))
+    assert present > nearest + 0.05
+
+
+def test_the_law_of_the_noise_links_no_random_vector(make_corpus, monkeypatch):
+    def publish(self, texts, rng):
+        return rng.normal(size=(len(texts), WIDTH)).astype(np.float32)
+
+    monkeypatch.setattr(FittedStore, "publish_documents", publish)
+    linked = scores(Linking(adaptive=False, likely=True, alignment="identity"), side_of(make_corpus, fresh=False))
+    assert linked[HEADLINE] < 0.05
+
+
 def quantised(vectors, rng):
     """Return rows whose parts of width 2 are the nearest of eight centres, which ``rng`` draws."""
     parts = np.split(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), 8, axis=1)

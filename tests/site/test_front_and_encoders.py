@@ -64,8 +64,8 @@ class TestFront:
         assert names == [f"dpnr(encoder={LAST_LAYER}, epsilon=5.0)", LAST_LAYER]
         assert shown["view"].rows[0]["slug"].startswith("boards/one/dpnr-")
         assert shown["message"].startswith(
-            "Privacy is 1 minus the attacker's F1; guessing without the vectors leaves 0.50. Without a defence it is 0.10. "
-            "Within 2 points of task accuracy dpnr"
+            "Privacy is 1 minus the attacker's F1; guessing without the vectors leaves 0.50. Without a defence it is "
+            "0.10. Within 2 points of task accuracy dpnr"
         )
 
     def test_what_several_publications_leave_is_told_with_the_headline(self, board):

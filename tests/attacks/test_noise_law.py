@@ -1,0 +1,65 @@
+"""The law of the noise: densities are right, known laws are found, and a text is linked once."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from leakboard.attacks._alignment.noise_law import NOT_SURE, SCALES, NoiseLaw, largest_odds, once, taken
+
+RNG = np.random.default_rng(0)
+
+
+def law_in_a_plane():
+    noise, between = np.array([[0.5, 0.1], [0.1, 0.2]]), np.array([[1.0, 0.0], [0.0, 2.0]])
+    background = np.array([[0, 0], [3, 1]], np.float32)
+    return NoiseLaw(2.0, noise, between, background, pairs=10)
+
+
+def test_odds_are_those_of_bayes_rule():
+    law, vectors = law_in_a_plane(), np.array([[0.4, 0.2], [5.0, 2.0]], np.float32)
+    candidates = np.array([[0, 0], [3, 1], [1, 4]], np.float32)
+    found = law.log_odds(vectors, candidates)
+    for row, vector in enumerate(vectors / 2):
+        direct = np.array([multivariate_normal.pdf(vector - c, cov=law.noise) for c in candidates])
+        unknown = np.mean(
+            [
+                multivariate_normal.pdf(vector - b, cov=law.noise + t * law.between)
+                for b in law.background
+                for t in SCALES
+            ]
+        )
+        for column, density in enumerate(direct):
+            others = (direct.sum() - density) / 2
+            assert found[row, column] == pytest.approx(np.log(density / (others + unknown)), abs=1e-3)
+
+
+def test_the_law_of_planted_noise_is_found():
+    texts = RNG.normal(size=(4_000, 8)).astype(np.float32) * 5
+    spread = np.linspace(0.1, 0.5, 8)
+    mapped = (3 * (texts + RNG.normal(size=texts.shape) * spread)).astype(np.float32)
+    law = NoiseLaw.fit(mapped, texts, np.random.default_rng(1))
+    assert law.pairs > 2_000
+    assert law.factor == pytest.approx(3, rel=0.01)
+    assert np.sqrt(np.diag(law.noise)) == pytest.approx(spread, rel=0.25)
+    assert law.noise.shape == law.between.shape == (8, 8)
+
+
+def test_without_pairs_there_is_no_law():
+    assert NoiseLaw.fit(np.ones((1, 3), np.float32), np.ones((4, 3), np.float32), RNG) is None
+
+
+def test_a_candidate_that_another_vector_explains_is_taken():
+    law = law_in_a_plane()
+    candidates = np.array([[0, 0], [9, 9]], np.float32)
+    near, far = taken(law, np.array([[0, 0], [0.1, 0]], np.float32), candidates)
+    assert near > 0.5 > 0.01 > far
+    assert (
+        largest_odds(law, np.zeros((1, 2), np.float32), candidates)[0]
+        == law.log_odds(np.zeros((1, 2), np.float32), candidates).max()
+    )
+
+
+def test_each_candidate_is_surely_linked_to_its_likeliest_vector():
+    found = once(np.array([[3.0, 1.0], [5.0, 4.0], [-2.0, 2.0]], np.float32))
+    assert found.rows.tolist() == [[0, 1], [0, 1], [1, 0]]
+    assert found.similarity.tolist() == [[3 - NOT_SURE, 1 - NOT_SURE], [5, 4], [2, -2]]
