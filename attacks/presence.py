@@ -62,9 +62,10 @@ class Presence(PresenceAttack):
             stored = encoder.align(self.alignment, seed, known, starts=self.starts)(store.vectors)
             if not self.likely:
                 return search(known, stored, stored, 1).similarity[:, 0]
-            law = NoiseLaw.fit(stored, np.concatenate([known, own]), np.random.default_rng(seed))
+            texts = np.concatenate([known, own])  # own texts may be stored, too, and explain vectors
+            law = NoiseLaw.fit(stored, texts, np.random.default_rng(seed), most=len(texts))
             if law is None:
                 raise NotApplicable("likely: no two stored vectors and texts are each other's nearest")
-            return largest_odds(law, stored, known)
+            return largest_odds(law, stored, texts)[: len(known)]
 
         return score

@@ -31,7 +31,7 @@ LEAST_SHRINKAGE = 0.05
 FLOOR = 1e-6
 """Least variance of a direction, as a share of the largest one."""
 BACKGROUND = 4_000
-"""Largest number of candidates from which the law of unknown texts is computed."""
+"""Number of candidates from which the law of unknown texts is computed, unless all are asked for."""
 ROWS = 1_000
 """Vectors that are compared with all candidates at once."""
 
@@ -55,13 +55,16 @@ class NoiseLaw:
     """Number of links from which f and R are estimated."""
 
     @classmethod
-    def fit(cls, mapped: Floats, candidates: Floats, rng: np.random.Generator) -> NoiseLaw | None:
+    def fit(
+        cls, mapped: Floats, candidates: Floats, rng: np.random.Generator, most: int = BACKGROUND
+    ) -> NoiseLaw | None:
         """Estimate the law; None if fewer than two mapped vectors and candidates are each other's nearest.
 
         Args:
             mapped: stored vectors in the space of the candidates, float32 (n, d).
             candidates: vectors of texts, float32 (m, d).
             rng: draws the background.
+            most: largest number of candidates in the background.
         """
         rows, columns = mutual_nearest(mapped, candidates)
         near = (normalised(mapped[rows]) * normalised(candidates[columns])).sum(1)
@@ -73,7 +76,7 @@ class NoiseLaw:
         noise = _covariance(vectors / factor - texts)
         share = min(1.0, LEAST_SHRINKAGE + len(noise) / len(vectors) / 2)
         noise = (1 - share) * noise + share * np.trace(noise) / len(noise) * np.eye(len(noise))
-        background = candidates[np.sort(rng.permutation(len(candidates))[:BACKGROUND])]
+        background = candidates[np.sort(rng.permutation(len(candidates))[:most])]
         nearest = search(background, candidates, candidates, 2)
         other = nearest.rows[:, -1]
         between = _covariance((background - candidates[other]).astype(np.float64))
