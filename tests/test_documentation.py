@@ -10,6 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from snippets import NOT_RUN, ROOT, Reader, blocks, check_command, command_lines
 
@@ -70,6 +71,26 @@ def test_what_the_pages_show_works_in_order_and_passes_its_own_tests():
 def test_the_page_of_sanitisers_prints_its_shares_to_two_digits():
     """Its numbers are from 0 to 1, so two percent points of other pages would hide any change."""
     Reader(allowed=0.02).read((DOCS / "sanitisers.md").read_text("utf-8"))
+
+
+def test_the_page_on_reading_texts_has_the_numbers_of_its_board():
+    board = pd.read_csv(ROOT / "leaderboards" / "text_inversion" / "leaderboard.csv")
+    names = {"static vectors": "static vectors", "Word2Vec": "mean of word2vec"}
+    page = (ROOT / "docs" / "text_inversion.md").read_text("utf-8")
+    lines = page[page.index("| without the vectors") :].partition("\n\n")[0].splitlines()
+    for line in lines:
+        encoder, *shown, found = [cell.strip() for cell in line.strip("|").split("|")]
+        of_encoder = board[board["victim"] == names.get(encoder.partition(",")[0], encoder.partition(",")[0])]
+        for words, number in zip((8, 16, 32, 64), shown, strict=True):
+            rows = (of_encoder if found else board)[lambda rows, n=words: rows["dataset"] == f"reviews, {n} words"]
+            guessed = 1 - rows.loc[rows["attack"] == "stacked_words", "privacy_best_constant"].min()
+            best = rows["attack_score"].max() if found else guessed
+            assert float(number) == pytest.approx(best, abs=0.0051), line
+        if found:
+            made = of_encoder[of_encoder["dataset"].str.startswith("made")]
+            assert float(found.strip(" %")) == pytest.approx(100 * made["capitalised_words_found"].max(), abs=0.5)
+    made = board[board["dataset"].str.startswith("made") & ~board["victim"].str.startswith("MiniLM,")]
+    assert made["numbers_found"].max() < 0.0105
 
 
 @pytest.mark.slow

@@ -48,7 +48,9 @@ COLUMNS = {
     "difference standard_errors",
 }
 """Users' scripts rely on these names and their order; new columns are added at the end."""
-WORDS_FOUND = "numbers_found numbers_floor capitalised_words_found capitalised_words_floor rare_words_found rare_words_floor"
+WORDS_FOUND = (
+    "numbers_found numbers_floor capitalised_words_found capitalised_words_floor rare_words_found rare_words_floor"
+)
 OF_THREATS = {
     "ag": {"leaderboard.csv": WORDS_FOUND},
     "sanitisers": {
