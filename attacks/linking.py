@@ -79,7 +79,9 @@ class Linking(LinkingAttack):
         """Prepare to link by the law of the noise."""
         encode = view.oracle.unprotected
         encoder, known = KnownEncoder.of(encode, encode(texts), view.store), encode(view.candidates)
-        own = set(map(plain, texts))
+        if self.recompress:
+            raise NotApplicable("recompress: not together with likely: true")
+        own = set(map(plain, [*texts, *view.store.pairs.texts]))
         sought = np.array([plain(text) not in own for text in view.candidates], bool)
 
         def link(vectors: Floats) -> Links:

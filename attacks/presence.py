@@ -49,6 +49,8 @@ class Presence(PresenceAttack):
 
     def fit(self, view: PresenceView, seed: int) -> PresenceScorer:
         """Search for the candidates, or encode them."""
+        if self.likely and self.access == "scores":
+            raise NotApplicable("likely: needs access: vectors")
         if self.access == "scores":
             found = view.oracle.search(view.candidates, 1)[:, 0]
             return lambda _: found

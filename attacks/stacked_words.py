@@ -79,11 +79,8 @@ class StackedWords(TextsAttack):
         margins = cross_val_predict(
             trees, found.columns, present, groups=found.rows, cv=parts, method="decision_function"
         )
-        missed = len(pairs) - present.sum()  # words of dev without enough evidence are never named
-        offset = best_offset(
-            np.concatenate([margins, np.full(missed, margins.min() - 1)]),
-            np.concatenate([present, np.ones(missed, np.int64)]),
-        )
+        missed = len(pairs) - int(present.sum())  # words of dev without enough evidence are never named
+        offset = best_offset(margins, present, missed)
         return FittedStack(evidence, trees.fit(found.columns, present), offset, who)
 
     def _asked(self, view: TextsView, units: list[str]) -> tuple[list[Floats], str]:

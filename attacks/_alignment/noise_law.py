@@ -5,10 +5,11 @@ candidate is near one, as texts of one corpus are: v / f - c has the law N(0, R 
 random, t of `SCALES` drawn at random, and S the covariance of the difference between a text and its nearest other one.
 So the odds that a vector is of a candidate c, against any of the N - 1 others or no candidate, are::
 
-    N(v / f - c; R) / (mean over the other candidates b of N(v / f - b; R) + mean over b and t of N(v / f - b; R + t S))
+    N(v / f - c; R) / (mean over the other candidates b of N(v / f - b; R) + mean over a and t of N(v / f - a; R + t S))
 
-f and R are those of the mapped vectors and candidates that are each other's nearest, and of these the nearer 70 %. The
-cosine knows neither that some directions are noisier, nor that another candidate explains a vector as well.
+where a is any of the candidates, or of `BACKGROUND` of them. f and R are those of the mapped vectors and candidates
+that are each other's nearest, and of these the nearer 70 %. The cosine knows neither that some directions are noisier,
+nor that another candidate explains a vector as well.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SCALES = (0.25, 0.5, 1.0)
 LEFT_OUT = 0.3
 """Share of the pairs that are each other's nearest and whose cosines are the smallest: many of them are no links."""
 LEAST_SHRINKAGE = 0.05
-"""Share of R that is a multiple of the identity, at least; half the number of dimensions by that of pairs is added."""
+"""Smallest share of R that is a multiple of the identity; half of the dimensions, divided by the pairs, is added."""
 FLOOR = 1e-6
 """Least variance of a direction, as a share of the largest one."""
 BACKGROUND = 4_000
@@ -76,6 +77,8 @@ class NoiseLaw:
         noise = _covariance(vectors / factor - texts)
         share = min(1.0, LEAST_SHRINKAGE + len(noise) / len(vectors) / 2)
         noise = (1 - share) * noise + share * np.trace(noise) / len(noise) * np.eye(len(noise))
+        if not noise.any():  # vectors without noise: a density would be infinite
+            noise = FLOOR * (texts**2).mean() * np.eye(len(noise))
         background = candidates[np.sort(rng.permutation(len(candidates))[:most])]
         nearest = search(background, candidates, candidates, 2)
         other = nearest.rows[:, -1]

@@ -183,8 +183,8 @@ def write_identifiers(count: int, rng: np.random.Generator) -> list[str]:
     """Return a person's name, address and telephone number for each text, all independent and uniform.
 
     Nine words: ``From Mira Ito, 112 Elm Street, 0741 903 358:``. A number of the address is from 1 to 199. Each part of
-    the telephone number has 1,000 values, so at most 1 % of the texts are expected to have one of the names, 0.3 % a
-    part.
+    the telephone number has 1,000 values. A first or last name is in 1 % of the texts, a street in 1.7 %, a number in
+    at most 0.7 %.
     """
     first, last, street = (rng.choice(names, count) for names in (FIRST_NAMES, LAST_NAMES, STREETS))
     houses, parts = rng.integers(1, 200, count), rng.integers(0, 1000, (count, 3))

@@ -128,7 +128,7 @@ def micro_f1(guessed: Integers, truth: Integers, units: Integers | None = None) 
     return Ratio(2.0 * (guessed * truth).sum(1), (guessed + truth).sum(1).astype(np.float64), units, True)
 
 
-def best_offset(margins: NDArray[np.floating], present: Integers) -> float:
+def best_offset(margins: NDArray[np.floating], present: Integers, missed: int = 0) -> float:
     """Return the offset to add to the margins, so that "above 0 is present" has the largest `micro_f1`.
 
     A probability of one half is not the threshold with the largest F1, so all thresholds are tried. Sort the margins
@@ -138,11 +138,12 @@ def best_offset(margins: NDArray[np.floating], present: Integers) -> float:
     Args:
         margins: (pairs,), the score of present minus the score of absent, for texts whose secrets are known.
         present: int64 (pairs,), 0 or 1.
+        missed: number of present pairs that have no margin, and are never called present.
     """
     if not present.any():
         return 0.0
     order = np.argsort(-margins, kind="stable")
-    f1 = 2 * np.cumsum(present[order]) / (np.arange(1, len(present) + 1) + present.sum())
+    f1 = 2 * np.cumsum(present[order]) / (np.arange(1, len(present) + 1) + present.sum() + missed)
     margins = margins[order]
     f1[:-1][margins[:-1] == margins[1:]] = -1.0
     best = int(f1.argmax())

@@ -15,8 +15,9 @@ QUESTION = "Which published claims are broken?"
 AUDITED = VERDICTS[:3]
 """The verdicts of audits, failures first."""
 RULE = (
-    "A setting is a dataset and a choice of the mechanism's options. Settings counts those with the worst verdict, of "
-    "all; the row shows the one with the smallest claim. Mechanisms that LeakBoard planted or repaired are left out."
+    "A setting is a dataset and a choice of the mechanism's options. The column settings counts those with the row's "
+    "verdict, of all; the row shows the one with the smallest claim. Mechanisms that LeakBoard planted or repaired are "
+    "left out."
 )
 
 

@@ -86,7 +86,7 @@ class View:
         if self.reference is None or self.undefended:
             return ""
         name, value = self.reference["victim"], f"{self.reference[self.utility.column]:.3f}"
-        start = "The encoder of the defences is not among these victims without a defence."
+        start = "No row shows the defences' encoder without a defence."
         return f"{start} So losses are counted from the victim with the highest {self.utility.name}: {name} ({value})."
 
     @property

@@ -94,7 +94,7 @@ class TextsThreat(Threat["TextsAttack"]):
     columns: ClassVar = tuple(
         Column(
             f"{name}_{ending}",
-            f"Share of the {_title(name)} in the test texts that come back{by}: `{metrics}_{metric}`.",
+            f"Share of the test texts' {_title(name)} that comes back{by}: `{metrics}_{metric}`.",
             ("leaderboard.csv", "page: attacks"),
             kind="number",
             better=LOWER,
@@ -112,7 +112,10 @@ class TextsThreat(Threat["TextsAttack"]):
 
     @classmethod
     def told_of(cls, competing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return which numbers and capitalised words come back, each class by the attack that finds most of it."""
+        """Return which numbers and capitalised words come back.
+
+        For each class the attack counts that finds most above its floor on test.
+        """
         found = []
         for name, title in (("capitalised_words", "capitalised ones"), ("numbers", "numbers")):
             known = [row for row in competing if all(map(is_number, _shares(row, name)))]

@@ -44,6 +44,18 @@ def test_the_law_of_planted_noise_is_found():
     assert law.noise.shape == law.between.shape == (8, 8)
 
 
+def test_vectors_without_noise_have_finite_odds():
+    texts = RNG.normal(size=(200, 6)).astype(np.float32)
+    law = NoiseLaw.fit(texts, texts, np.random.default_rng(1))
+    odds = law.log_odds(texts, texts)
+    assert np.isfinite(odds).all()
+    assert (odds.argmax(1) == np.arange(200)).all()
+    cosines = (texts / np.linalg.norm(texts, axis=1)[:, None]) @ (texts / np.linalg.norm(texts, axis=1)[:, None]).T
+    np.fill_diagonal(cosines, -1)
+    between = ((texts - texts[cosines.argmax(1)]) ** 2).sum(1).mean()
+    assert np.trace(law.between) == pytest.approx(between, rel=1e-3)
+
+
 def test_without_pairs_there_is_no_law():
     assert NoiseLaw.fit(np.ones((1, 3), np.float32), np.ones((4, 3), np.float32), RNG) is None
 
