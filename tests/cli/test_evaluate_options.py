@@ -155,7 +155,7 @@ def test_a_limit_is_not_kept_by_a_score_from_too_few_texts():
             ["--secrets", "age", "--protection", "gaussian: {sigma: -1}"],
             "error: --protection: {'gaussian': {'sigma': -1}} is not allowed: gaussian.sigma: -1 is not allowed",
         ),
-        ([], "--secrets: missing; allowed without it: --entities, or --encoder"),
+        ([], "--secrets: missing; allowed without it: --entities, or --text"),
     ],
 )
 def test_a_wrong_option_is_one_line(evaluate, options, message):
