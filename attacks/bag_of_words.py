@@ -76,7 +76,7 @@ class BagOfWords(TextsAttack):
         units, dev_units = (split(texts) for texts in (view.train.texts, view.dev.texts[:DEV_TEXTS]))
         vocabulary = Vocabulary.of(units, self.vocabulary)
         inputs, dev_inputs = (torch.from_numpy(part).to(device()) for part in (vectors, dev_vectors[:DEV_TEXTS]))
-        codes, dev_codes = (_codes(texts, vocabulary) for texts in (units, dev_units))
+        codes, dev_codes = (vocabulary.codes(map(set, texts)) for texts in (units, dev_units))
         generator = torch.Generator().manual_seed(seed)
         passes = passes_for(LEAST_STEPS, len(inputs), self.batch_size)
         with seeded(seed):
@@ -115,11 +115,6 @@ class BagOfWords(TextsAttack):
         if self.hidden is None:
             return output
         return torch.nn.Sequential(torch.nn.Linear(dimension, self.hidden), torch.nn.ReLU(), output)
-
-
-def _codes(texts: Sequence[Sequence[str]], vocabulary: Vocabulary) -> list[list[int]]:
-    codes = {unit: code for code, unit in enumerate(vocabulary.units)}
-    return [[codes[unit] for unit in set(text) if unit in codes] for text in texts]
 
 
 def _present(texts: list[list[int]], size: int) -> "torch.Tensor":

@@ -62,14 +62,13 @@ class StackedWords(TextsAttack):
         from leakboard.metrics.measures import best_offset
 
         bag = self.bag.fit(view, seed)
-        units = bag.vocabulary.units
-        asked, who = self._asked(view, units)
-        tables = [fitted_vectors(view.train, units), *asked]
+        asked, who = self._asked(view, bag.vocabulary.units)
+        tables = [fitted_vectors(view.train, bag.vocabulary), *asked]
         evidence = WordEvidence.of(view.train, bag, tables, self.neighbours)
         dev = view.dev.texts[:DEV_TEXTS]
         found = evidence(view.dev.vectors[:DEV_TEXTS])
-        codes = {word: code for code, word in enumerate(units)}
-        pairs = {(row, codes[word]) for row, text in enumerate(dev) for word in words(text) if word in codes}
+        codes = bag.vocabulary.codes(map(words, dev))
+        pairs = {(row, code) for row, text in enumerate(codes) for code in text}
         present = np.array([pair in pairs for pair in zip(found.rows, found.words, strict=True)], np.int64)
         trees = HistGradientBoostingClassifier(
             max_iter=self.trees, learning_rate=0.06, max_leaf_nodes=15, min_samples_leaf=40, random_state=seed
@@ -106,17 +105,13 @@ class FittedStack:
 
     def __call__(self, vectors: Floats) -> TextGuesses:
         """Name the words of each text, the likeliest word first."""
-        units, texts = self.evidence.bag.vocabulary.units, []
-        for start in range(0, len(vectors), DEV_TEXTS):
-            part = vectors[start : start + DEV_TEXTS]
-            found = self.evidence(part)
-            odds = self.trees.decision_function(found.columns) + self.offset
-            named = np.flatnonzero(odds > 0)
-            named = named[np.argsort(-odds[named], kind="stable")]
-            of_row: list[list[str]] = [[] for _ in part]
-            for row, word in zip(found.rows[named], found.words[named], strict=True):
-                of_row[row].append(units[word])
-            texts += [" ".join(text) for text in of_row]
+        units, found = self.evidence.bag.vocabulary.units, self.evidence(vectors)
+        odds = self.trees.decision_function(found.columns) + self.offset if len(vectors) else np.empty(0)
+        named = np.flatnonzero(odds > 0)
+        named = named[np.argsort(-odds[named], kind="stable")]
+        of_row: list[list[str]] = [[] for _ in vectors]
+        for row, word in zip(found.rows[named], found.words[named], strict=True):
+            of_row[row].append(units[word])
         threshold = f"threshold {1 / (1 + np.exp(self.offset)):.2f} chosen on dev"
         details = f"{len(units)} words, {threshold}; {self.who}{self.evidence.bag.remark}"
-        return TextGuesses(texts, ordered=False, details=details)
+        return TextGuesses([" ".join(text) for text in of_row], ordered=False, details=details)

@@ -16,6 +16,7 @@ from leakboard.attacks.bag_of_words import FittedBagOfWords
 from leakboard.data.tokens import words
 from leakboard.interfaces import Floats, Integers
 from leakboard.models.search import normalised
+from leakboard.models.vocabulary import Vocabulary
 from leakboard.threats.secrets import KnownTexts
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class WordEvidence:
         """Keep known texts, and tables of the vector of each word, float32 (words, d) each."""
         from scipy.sparse import csr_matrix
 
-        texts = [sorted(set(text)) for text in coded(known.texts, bag.vocabulary.units)]
+        texts = [sorted(set(text)) for text in bag.vocabulary.codes(map(words, known.texts))]
         ends = np.cumsum([0, *map(len, texts)])
         flat = np.array([code for text in texts for code in text], np.int64)
         shape = (len(texts), len(bag.vocabulary.units))
@@ -134,15 +135,10 @@ class WordEvidence:
         return sums
 
 
-def coded(texts: Sequence[str], units: Sequence[str]) -> list[list[int]]:
-    """Return the codes of the words of each text that are in the vocabulary, in order."""
-    codes = {word: code for code, word in enumerate(units)}
-    return [[codes[word] for word in words(text) if word in codes] for text in texts]
-
-
-def fitted_vectors(known: KnownTexts, units: Sequence[str]) -> Floats:
+def fitted_vectors(known: KnownTexts, vocabulary: Vocabulary) -> Floats:
     """Return the vector of each word, float32 (words, d), fitted to known texts by `WordSums`."""
-    return WordSums.fit(coded(known.texts, units), known.vectors, len(units)).table[:-1]
+    codes = vocabulary.codes(map(words, known.texts))
+    return WordSums.fit(codes, known.vectors, len(vocabulary.units)).table[:-1]
 
 
 def _largest(values: Floats, count: int) -> NDArray[np.bool_]:

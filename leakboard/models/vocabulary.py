@@ -1,7 +1,7 @@
 """Count the units of texts, words or characters, and keep the most frequent ones."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -20,3 +20,8 @@ class Vocabulary:
         repeated = {unit: count for unit, count in counts.items() if count > 1} or counts
         units = sorted(repeated, key=lambda unit: (-repeated[unit], unit))[:size]
         return cls(units, [repeated[unit] / len(texts) for unit in units])
+
+    def codes(self, texts: Iterable[Iterable[str]]) -> list[list[int]]:
+        """Return the codes, from 0, of the units of each text that are in the vocabulary, in their order."""
+        codes = {unit: code for code, unit in enumerate(self.units)}
+        return [[codes[unit] for unit in text if unit in codes] for text in texts]
