@@ -55,10 +55,10 @@ class Linking(LinkingAttack):
 
     def fit(self, view: LinkingView, seed: int) -> Linker:
         """Encode the candidates, and prepare the alignments."""
-        spaces: list[tuple[str, Encode]] = [("the encoder's space", view.oracle.unprotected)]
         texts, rng = own_texts(view.auxiliary), np.random.default_rng(seed)
         if self.likely:
             return self._likely(view, texts, seed)
+        spaces: list[tuple[str, Encode]] = [("the encoder's space", view.oracle.unprotected)]
         if self.adaptive and (store := own_store(view.oracle, texts, seed)) is not None:
             spaces.append(("its own store's space", lambda asked: store.publish_documents(asked, rng)))
         if self.recompress:
@@ -77,10 +77,10 @@ class Linking(LinkingAttack):
 
     def _likely(self, view: LinkingView, texts: Texts, seed: int) -> Linker:
         """Prepare to link by the law of the noise."""
-        encode = view.oracle.unprotected
-        encoder, known = KnownEncoder.of(encode, encode(texts), view.store), encode(view.candidates)
         if self.recompress:
             raise NotApplicable("recompress: not together with likely: true")
+        encode = view.oracle.unprotected
+        encoder, known = KnownEncoder.of(encode, encode(texts), view.store), encode(view.candidates)
         own = set(map(plain, [*texts, *view.store.pairs.texts]))
         sought = np.array([plain(text) not in own for text in view.candidates], bool)
 

@@ -14,7 +14,9 @@ nor that another candidate explains a vector as well.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +87,16 @@ class NoiseLaw:
         between = _covariance((background - candidates[other]).astype(np.float64))
         return cls(factor, noise, between, background, len(vectors))
 
+    @cached_property
+    def _law(self) -> Normal:
+        return Normal.of(self.noise)
+
+    @cached_property
+    def _unknown(self) -> list[tuple[Normal, Floats]]:
+        """The laws of unknown texts, each with the transformed background."""
+        laws = [Normal.of(self.noise + t * self.between) for t in SCALES]
+        return [(law, self.background @ law.whitening) for law in laws]
+
     def log_odds(self, vectors: Floats, candidates: Floats) -> Floats:
         """Return the log-odds that each mapped vector is of each candidate, float32 (n, m).
 
@@ -92,21 +104,51 @@ class NoiseLaw:
             vectors: float32 (n, d).
             candidates: of texts, float32 (m, d).
         """
-        parts = [self._part(vectors[start : start + ROWS], candidates) for start in range(0, len(vectors), ROWS)]
-        return np.concatenate(parts) if parts else np.empty((0, len(candidates)), np.float32)
+        return np.concatenate([np.empty((0, len(candidates)), np.float32), *self.blocks(vectors, candidates)])
 
-    def _part(self, vectors: Floats, candidates: Floats) -> Floats:
+    def blocks(self, vectors: Floats, candidates: Floats) -> Iterator[Floats]:
+        """Yield `log_odds` of at most `ROWS` vectors at once."""
         from scipy.special import logsumexp
 
-        scaled = vectors / np.float32(self.factor)
-        direct = _log_density(scaled, candidates, self.noise).astype(np.float64)
-        laws = [_log_density(scaled, self.background, self.noise + t * self.between) for t in SCALES]
-        unknown = logsumexp(np.concatenate(laws, axis=1).astype(np.float64), axis=1) - np.log(
-            len(SCALES) * len(self.background)
-        )
-        others = _log_sum_of_others(direct) - np.log(max(1, len(candidates) - 1))
-        odds: Floats = (direct - np.logaddexp(others, unknown[:, None])).astype(np.float32)
-        return odds
+        known = candidates @ self._law.whitening
+        for start in range(0, len(vectors), ROWS):
+            scaled = vectors[start : start + ROWS] / np.float32(self.factor)
+            direct = self._law.log_density(scaled, known).astype(np.float64)
+            laws = [law.log_density(scaled, background) for law, background in self._unknown]
+            unknown = logsumexp(np.concatenate(laws, axis=1).astype(np.float64), axis=1) - np.log(
+                len(SCALES) * len(self.background)
+            )
+            others = _log_sum_of_others(direct) - np.log(max(1, len(candidates) - 1))
+            yield (direct - np.logaddexp(others, unknown[:, None])).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A normal law around any centre."""
+
+    whitening: Floats
+    """Makes the covariance the identity, float32 (d, d)."""
+    log_determinant: np.float32
+    """Of the covariance."""
+
+    @classmethod
+    def of(cls, covariance: Numbers) -> Normal:
+        """Return the law; variances below `FLOOR` are raised."""
+        values, axes = np.linalg.eigh(covariance)
+        values = values.clip(values.max() * FLOOR)
+        return cls((axes / np.sqrt(values)).astype(np.float32), np.float32(np.log(values).sum()))
+
+    def log_density(self, vectors: Floats, centres: Floats) -> Floats:
+        """Return ln N(v - c; 0, covariance) without the constant (2 pi)^(-d/2), float32 (n, m).
+
+        Args:
+            vectors: float32 (n, d).
+            centres: transformed by ``whitening``, float32 (m, d).
+        """
+        own = vectors @ self.whitening
+        squares = (own**2).sum(1)[:, None] + (centres**2).sum(1) - 2 * own @ centres.T
+        density: Floats = -0.5 * (squares + self.log_determinant)
+        return density
 
 
 def taken(law: NoiseLaw, stored: Floats, candidates: Floats) -> Numbers:
@@ -124,8 +166,8 @@ def taken(law: NoiseLaw, stored: Floats, candidates: Floats) -> Numbers:
 def largest_odds(law: NoiseLaw, stored: Floats, candidates: Floats) -> Floats:
     """Return the largest log-odds that a stored vector is of each candidate, float32 (m,)."""
     most = np.full(len(candidates), -np.inf, np.float32)
-    for start in range(0, len(stored), ROWS):
-        most = np.maximum(most, law.log_odds(stored[start : start + ROWS], candidates).max(0))
+    for odds in law.blocks(stored, candidates):
+        most = np.maximum(most, odds.max(0))
     return most
 
 
@@ -145,17 +187,6 @@ def once(log_odds: Floats) -> Neighbours:
 def _covariance(differences: Numbers) -> Numbers:
     found: Numbers = differences.T @ differences / len(differences)
     return found
-
-
-def _log_density(vectors: Floats, centres: Floats, covariance: Numbers) -> Floats:
-    """Return ln N(v - c; 0, covariance) without the constant (2 pi)^(-d/2), float32 (n, m)."""
-    values, axes = np.linalg.eigh(covariance)
-    values = values.clip(values.max() * FLOOR)
-    whitening = (axes / np.sqrt(values)).astype(np.float32)
-    a, b = vectors @ whitening, centres @ whitening
-    squares = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T
-    density: Floats = -0.5 * (squares + np.float32(np.log(values).sum()))
-    return density
 
 
 def _log_sum_of_others(logs: Numbers) -> Numbers:

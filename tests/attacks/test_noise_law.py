@@ -56,6 +56,17 @@ def test_vectors_without_noise_have_finite_odds():
     assert np.trace(law.between) == pytest.approx(between, rel=1e-3)
 
 
+def test_odds_find_more_texts_than_cosines_if_noise_has_directions():
+    texts = RNG.normal(size=(600, 16)).astype(np.float32)
+    spread = np.where(np.arange(16) % 2, 1.5, 0.05)
+    mapped = (texts + RNG.normal(size=texts.shape) * spread).astype(np.float32)
+    law = NoiseLaw.fit(mapped, texts, np.random.default_rng(1))
+    unit = [rows / np.linalg.norm(rows, axis=1)[:, None] for rows in (mapped, texts)]
+    by_odds, by_cosine = (scores.argmax(1) for scores in (law.log_odds(mapped, texts), unit[0] @ unit[1].T))
+    right = np.arange(600)
+    assert np.mean(by_odds == right) > np.mean(by_cosine == right) + 0.3
+
+
 def test_without_pairs_there_is_no_law():
     assert NoiseLaw.fit(np.ones((1, 3), np.float32), np.ones((4, 3), np.float32), RNG) is None
 
