@@ -86,7 +86,7 @@ def summarise(rows: Sequence[Row], warnings: Sequence[str] = ()) -> list[str]:
     """
     scored = [row for row in rows if is_number(row.get("attack_score"))]
     several = len({_victim(row) for row in scored}) > 1
-    guesses = [_sentence(row, several) for row in told_rows(scored)]
+    guesses = [_sentence(row, several) for row in sentence_rows(scored)]
     bounds = [_sentence(row, several) for row in _audits(scored)]
     return [*_first(guesses), *_first(bounds), *(f"warning: {warning}" for warning in warnings)]
 
@@ -98,10 +98,10 @@ def _first(sentences: Sequence[str]) -> list[str]:
     return [*sentences[:MAX_SENTENCES], *more]
 
 
-def told_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return the row of the strongest attack on each secret, with what its threat tells of all attacks."""
+def sentence_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the row of the strongest attack on each secret, with what its threat says of all attacks."""
     groups = comparable(rows_of_secrets(rows))
-    return [strongest(group) | threat_named(group[0]["threat"]).told_of(group) for group in groups]
+    return [strongest(group) | threat_named(group[0]["threat"]).of_competing(group) for group in groups]
 
 
 def rows_of_secrets(rows: Sequence[Row]) -> list[Row]:

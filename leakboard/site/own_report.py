@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from leakboard.board.doubts import with_doubts
 from leakboard.board.schema import Row, metric_title
-from leakboard.board.summary import told_rows
+from leakboard.board.summary import sentence_rows
 from leakboard.column import Column
 from leakboard.site import charts
 from leakboard.site.board_pages import ALONE, victims
@@ -149,7 +149,7 @@ def _detailed(board: Board) -> list[dict[str, Any]]:
 
 def _findings(board: Board, release: str) -> list[Finding]:
     rows = [row for row in (*board.rows, *board.secrets) if row["victim"] == release]
-    return [_finding(row) for row in told_rows(rows)]
+    return [_finding(row) for row in sentence_rows(rows)]
 
 
 def _finding(row: Row) -> Finding:

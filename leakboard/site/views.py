@@ -146,9 +146,14 @@ def views(board: Board) -> list[View]:
             groups.setdefault((row["dataset"], row["threat"], row["secrets"], 0), []).append(row)
     several = {(threat, secrets) for _, threat, secrets, pairs in groups if pairs}
     made = [
-        _view(board, dataset, secrets, _with_fewer(groups, group), group[3] if (threat, secrets) in several else None)
-        for group in groups
-        for dataset, threat, secrets, _ in [group]
+        _view(
+            board,
+            dataset,
+            secrets,
+            _with_fewer(groups, (dataset, threat, secrets, pairs)),
+            pairs if (threat, secrets) in several else None,
+        )
+        for dataset, threat, secrets, pairs in groups
     ]
 
     def place(view: View) -> tuple[Any, ...]:

@@ -111,7 +111,7 @@ class TextsThreat(Threat["TextsAttack"]):
     )
 
     @classmethod
-    def told_of(cls, competing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def of_competing(cls, competing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return which numbers and capitalised words come back.
 
         For each class the attack counts that finds most above its floor on test.
@@ -129,8 +129,8 @@ class TextsThreat(Threat["TextsAttack"]):
     @classmethod
     def sentence(cls, row: Mapping[str, Any]) -> str:
         """Return the sentence about the strongest attack, with the words that matter that come back."""
-        also = row.get("words_found")
-        return f"{super().sentence(row)}; {also}" if also and beats_constant(row) else super().sentence(row)
+        sentence, found = super().sentence(row), row.get("words_found")
+        return f"{sentence}; {found}" if found and beats_constant(row) else sentence
 
     def evaluate(self, attack: TextsAttack, side: VictimSide) -> AttackResult:
         """Show the test vectors in random order, and compare the attacker's texts with the true texts.

@@ -176,8 +176,8 @@ class Threat(ABC, Generic[A]):
             _THREATS[cls.name] = cls
 
     @classmethod
-    def told_of(cls, competing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return what the row of the strongest attack is given besides, from the rows of all competing attacks."""
+    def of_competing(cls, competing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return cells to add to the row of the strongest attack, from the rows of all competing attacks."""
         return {}
 
     @classmethod

@@ -176,7 +176,7 @@ def test_the_best_threshold_is_halfway_between_two_margins():
     """F1 is 1 if margins from 20 up count as present, 2/3 from 30 up, and 4/5 from 10 up."""
     assert best_offset(np.array([10.0, 30.0, 20.0]), np.array([0, 1, 1])) == -15
     assert best_offset(np.array([10.0, 30.0, 20.0]), np.array([0, 1, 0])) == -25
-    assert best_offset(np.array([10.0, 30.0, 20.0]), np.array([0, 1, 0]), missed=2) == -25  # nobody names these
+    assert best_offset(np.array([10.0, 30.0, 20.0]), np.array([0, 1, 0]), missed=2) == -25  # the choice stays
     many = np.array([1.0, 2.0, 3.0, 4.0])
     assert best_offset(many, np.array([0, 0, 0, 1]), missed=9) == -3.5
     assert best_offset(np.array([10.0, 30.0, 20.0]), np.array([1, 1, 1])) == -9.5  # below all: half a unit

@@ -9,7 +9,7 @@ from answers import answering, values_of
 from made_records import record
 
 from leakboard.board.leaderboard import leaderboard
-from leakboard.board.summary import told_rows
+from leakboard.board.summary import sentence_rows
 from leakboard.data.corpora import build_corpus
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import FittedVictim, Victim
@@ -65,16 +65,16 @@ def test_the_sentence_names_the_attack_that_finds_most_words():
     base = {"dataset": "d", "victim": "v", "secrets": "text", "threat": "texts", "attack_metric": "token_f1"}
     base |= {"attack_score": 0.7, "privacy_best_constant": 0.5, "attack_advantage": 0.4, "attack_advantage_p": 0.0}
     strongest = base | {"attack": "bag", "capitalised_words_found": 0.31, "capitalised_words_floor": 0.02}
-    (row,) = told_rows([strongest])
+    (row,) = sentence_rows([strongest])
     words = "without the vectors; of words that few texts have, 31 % of the capitalised ones"
     assert TextsThreat.sentence(row).endswith(f"{words} (bag; guesses about other texts: 2 %) come back")
     other = base | {"attack": "search", "attack_advantage": 0.3, "capitalised_words_found": 0.6}
     other |= {"capitalised_words_floor": 0.1, "numbers_found": 0.002, "numbers_floor": 0.0}
-    (row,) = told_rows([strongest, other])
+    (row,) = sentence_rows([strongest, other])
     words = "have, 60 % of the capitalised ones (search; guesses about other texts: 10 %)"
     numbers = "0.2 % of the numbers (search; guesses about other texts: 0 %)"
     assert TextsThreat.sentence(row).endswith(f"{words} and {numbers} come back")
-    (row,) = told_rows([strongest | {"attack_advantage": 0.0}])
+    (row,) = sentence_rows([strongest | {"attack_advantage": 0.0}])
     assert "come back" not in TextsThreat.sentence(row)
 
 
