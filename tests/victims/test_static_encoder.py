@@ -6,8 +6,8 @@ from safetensors.numpy import load_file, save_file
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Coverage, Texts
+from leakboard.models import static_vectors
 from leakboard.suite.files import FileName
-from leakboard.victims import static_encoder
 from leakboard.victims.static_encoder import StaticEncoder
 
 RNG = np.random.default_rng(0)
@@ -36,7 +36,7 @@ def test_an_empty_text_is_zero_and_counted(letters, corpus):
 def test_many_texts_are_tokenised_in_parts(letters, corpus, monkeypatch):
     fitted, texts = letters.fit(corpus, 0), Texts([letter * 2 for letter in "abcdefg"])
     whole = fitted.publish_documents(texts, RNG)
-    monkeypatch.setattr(static_encoder, "BATCH", 3)
+    monkeypatch.setattr(static_vectors, "BATCH", 3)
     assert np.array_equal(fitted.publish_documents(texts, RNG), whole)
 
 
@@ -63,7 +63,7 @@ def test_missing_files_and_other_tables_are_refused(letters, corpus, tmp_path):
 
 
 def test_without_the_package_it_says_how_to_get_it(corpus, monkeypatch):
-    monkeypatch.setattr(static_encoder, "PACKAGE", "no-such-package")
+    monkeypatch.setattr(static_vectors, "PACKAGE", "no-such-package")
     assert StaticEncoder.availability().startswith("no-such-package is missing: pip install")
     assert "no-such-package is not installed" in refusal(StaticEncoder(), corpus)
 
@@ -74,13 +74,13 @@ def test_the_packages_files_are_found_without_importing_it(letters, corpus, tmp_
     for folder in (package, info):
         folder.mkdir()
     (package / "__init__.py").write_text("raise ImportError('imported')")
-    for old, new in (("table.safetensors", static_encoder.TABLE), ("tokenizer.json", static_encoder.TOKENIZER)):
+    for old, new in (("table.safetensors", static_vectors.TABLE), ("tokenizer.json", static_vectors.TOKENIZER)):
         (package / new).write_bytes((tmp_path / old).read_bytes())
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: madeup\nVersion: 1.0\n")
-    files = ["__init__.py", static_encoder.TABLE, static_encoder.TOKENIZER]
+    files = ["__init__.py", static_vectors.TABLE, static_vectors.TOKENIZER]
     (info / "RECORD").write_text("".join(f"madeup/{name},,\n" for name in files))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(static_encoder, "PACKAGE", "madeup")
+    monkeypatch.setattr(static_vectors, "PACKAGE", "madeup")
     texts = Texts(["abc", "xyz"])
     assert StaticEncoder.availability() == "ready"
     assert StaticEncoder().fingerprint() == letters.fingerprint()
