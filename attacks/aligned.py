@@ -23,12 +23,9 @@ from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.alignment import Pairs
 from leakboard.attacks._alignment.known_encoder import REFINED, KnownEncoder, own_store
 from leakboard.attacks._alignment.rotation import STARTS
+from leakboard.attacks._reading.readers import READERS
 from leakboard.attacks.attribute_inference import AttributeInference
-from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.entity_presence import EntityPresence
-from leakboard.attacks.inversion import Inversion
-from leakboard.attacks.nearest_text import NearestText
-from leakboard.attacks.search import Search
 from leakboard.interfaces import Attack, SecretKind
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack, part
 from leakboard.threats.stores import StoreThief
@@ -37,10 +34,7 @@ from leakboard.threats.threat import Threat
 INNER: Mapping[str, type[Attack]] = {
     "attribute_inference": AttributeInference,
     "entity_presence": EntityPresence,
-    "bag_of_words": BagOfWords,
-    "inversion": Inversion,
-    "nearest_text": NearestText,
-    "search": Search,
+    **READERS,
 }
 
 

@@ -35,7 +35,7 @@ FOLDS = 4
 """Parts of dev; the trees that choose the threshold for a part learn from the others."""
 
 
-@attack(revision=1)
+@attack(revision=2)
 class StackedWords(TextsAttack):
     bag: Annotated[part({"bag_of_words": BagOfWords}), ALWAYS_NAMED] = Field(default=BagOfWords())  # type: ignore[valid-type]
     """The bag of words, with its options; its vocabulary is that of this attack."""
@@ -65,7 +65,7 @@ class StackedWords(TextsAttack):
         asked, who = self._asked(view, bag.vocabulary.units)
         tables = [fitted_vectors(view.train, bag.vocabulary), *asked]
         evidence = WordEvidence.of(view.train, bag, tables, self.neighbours)
-        dev = view.dev.texts[:DEV_TEXTS]
+        dev = Texts(view.dev.texts[:DEV_TEXTS])
         found = evidence(view.dev.vectors[:DEV_TEXTS])
         codes = bag.vocabulary.codes(map(words, dev))
         pairs = {(row, code) for row, text in enumerate(codes) for code in text}
@@ -73,10 +73,11 @@ class StackedWords(TextsAttack):
         trees = HistGradientBoostingClassifier(
             max_iter=self.trees, learning_rate=0.06, max_leaf_nodes=15, min_samples_leaf=40, random_state=seed
         )
-        parts = GroupKFold(min(FOLDS, len(dev)))
+        same = np.array(dev.coded()[1])  # publications of the same text stay in one part
+        parts = GroupKFold(min(FOLDS, len(set(same))))
         log_progress("weighing the evidence")
         margins = cross_val_predict(
-            trees, found.columns, present, groups=found.rows, cv=parts, method="decision_function"
+            trees, found.columns, present, groups=same[found.rows], cv=parts, method="decision_function"
         )
         missed = len(pairs) - int(present.sum())  # words of dev without enough evidence are never named
         offset = best_offset(margins, present, missed)

@@ -1,0 +1,68 @@
+"""Read texts from noisy vectors, after learning from several publications of each known text.
+
+The attacker asks the victim for fresh publications of the texts that it knows, and the inner attack learns from all of
+them. So it sees more of the noise than of one publication. Undoing the noise first, by the best linear estimate of the
+vector without noise, helped no attack on words in our tests.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+from pydantic import Field
+
+from leakboard.attacks._reading.readers import READERS
+from leakboard.attacks.stacked_words import StackedWords
+from leakboard.interfaces import Floats, Texts
+from leakboard.suite.options import ALWAYS_NAMED, attack, part
+from leakboard.threats.secrets import KnownTexts
+from leakboard.threats.texts import Reader, TextGuesses, TextsAttack, TextsView
+
+DEV_PUBLICATIONS = 4
+"""Largest number of publications of each dev text."""
+NOISE = 1e-6
+"""Publications that differ by less in every coordinate have no noise."""
+
+
+@attack(revision=1)
+class NoiseTrained(TextsAttack):
+    inner: Annotated[part(READERS), ALWAYS_NAMED] = Field(default=StackedWords())  # type: ignore[valid-type]
+    """The attack on texts, with its options."""
+    publications: Annotated[int, Field(ge=2)] = 8
+    """Number of publications of each known text; all but one are asked for."""
+
+    uses_gpu: ClassVar[bool] = True
+    only_by_name: ClassVar[bool] = True
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return few trees, and two publications."""
+        return cls(inner=StackedWords.example(folder), publications=2)
+
+    def fit(self, view: TextsView, seed: int) -> Reader:
+        """Ask for publications, and train the inner attack; without noise, it has the known vectors alone.
+
+        Raises:
+            NotApplicable: the victim answers no questions.
+        """
+        again = view.oracle.encode(Texts(view.dev.texts))
+        if np.allclose(again, view.dev.vectors, atol=NOISE):
+            guess, remark = self.inner.fit(view, seed), "a second publication is the same: there is no noise"
+        else:
+            train = self._published(view, view.train, self.publications)
+            dev = self._published(view, view.dev, min(self.publications, DEV_PUBLICATIONS))
+            guess = self.inner.fit(replace(view, train=train, dev=dev), seed)
+            remark = f"{self.publications} publications of each known text"
+
+        def read(vectors: Floats) -> TextGuesses:
+            guesses: TextGuesses = guess(vectors)
+            return replace(guesses, details=f"{guesses.details}; {remark}")
+
+        return read
+
+    def _published(self, view: TextsView, known: KnownTexts, publications: int) -> KnownTexts:
+        """Return known texts with all publications of each."""
+        texts = Texts(known.texts)
+        fresh = [replace(known, vectors=view.oracle.encode(texts)) for _ in range(publications - 1)]
+        return KnownTexts.joined([known, *fresh])
