@@ -28,7 +28,7 @@ from leakboard.interfaces import Corpus, Floats, Integers, Texts
 from leakboard.metrics.link_scores import ABSENT, HEADLINE, Links, link_metrics
 from leakboard.threats.oracle import Oracle, plain
 from leakboard.threats.sentence_parts import beats_constant, is_number, why_chance
-from leakboard.threats.stores import LEDGER, StolenStore, StoreThief, stolen_store
+from leakboard.threats.stores import LEDGER, StolenStore, StoreThief, oracle_of, stolen_store
 from leakboard.threats.threat import (
     AttackResult,
     Doubt,
@@ -139,7 +139,7 @@ class LinkingThreat(Threat["LinkingAttack"]):
         """
         rows, truth, candidates = draw_candidates(side, attack.candidates)
         auxiliary = attacker_corpus(side)
-        oracle = Oracle(side, auxiliary)
+        oracle = oracle_of(side, attack, auxiliary)
         store = stolen_store(side, attack)
         view = LinkingView(candidates, auxiliary, store, side.published.claim, oracle)
         linker = attack.fit(view, side.streams.seed_for("attack"))

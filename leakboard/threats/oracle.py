@@ -1,9 +1,12 @@
-"""Answer an attack's questions to the victim, and record every text and word in them."""
+"""Answer an attack's questions to the victim, and record every text and word in them.
+
+An attacker that does not know the victim's encoder asks its own one instead. Nothing of this is a question.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +19,7 @@ from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Corpus, FittedVictim, Floats, PublishedWords, Texts
 from leakboard.mechanism import ReleaseMechanism
 from leakboard.metrics.measures import Metric
+from leakboard.models.public_encoders import PublicEncoder, public_encoder
 from leakboard.threats.threat import NO_TEXTS, VictimSide, fit_recipe
 
 BY_CHANCE = 0.05
@@ -33,10 +37,11 @@ class Oracle:
     Args:
         side: the victim's side.
         auxiliary: the attacker's corpus; shadow models learn from it by default.
+        own_encoder: encoder of an attacker that does not know the victim's; None: it knows it.
     """
 
-    def __init__(self, side: VictimSide, auxiliary: Corpus):
-        self._side, self._auxiliary = side, auxiliary
+    def __init__(self, side: VictimSide, auxiliary: Corpus, own_encoder: PublicEncoder | None = None):
+        self._side, self._auxiliary, self._own_encoder = side, auxiliary, own_encoder
         self._publish, self._stream = side.new_publisher(), side.streams.stream("query")
         self._queried: frozenset[str] = frozenset()
         self._asked: set[str] = set()
@@ -95,6 +100,7 @@ class Oracle:
 
     def encode(self, texts: Texts) -> Floats:
         """Publish these texts with fresh noise, float32 (n, d)."""
+        self._require_known_encoder()
         self._queries += len(texts)
         self._record(texts)
         return self._publish(Texts(texts), self._stream)
@@ -125,6 +131,7 @@ class Oracle:
         Raises:
             NotApplicable: the victim's recipe cannot be trained on other texts.
         """
+        self._require_known_encoder()
         if not self._side.victim.trainable:
             raise NotApplicable("the victim's vectors come from no recipe that could be trained on other texts")
         self._shadow_models += 1
@@ -156,29 +163,41 @@ class Oracle:
         """
         from leakboard.models.search import nearest  # takes seconds to import
 
+        self._require_known_encoder()
         self._queries += len(texts)
         self._record(texts)
         self._require_encoder(self._side.victim.encodes_texts)
         queries = self._side.fitted().publish_queries(Texts(texts), self._stream)
         return nearest(queries, self._side.published.documents["train"], k).similarity
 
+    def _require_known_encoder(self) -> None:
+        if self._own_encoder is not None:
+            raise NotApplicable(f"own_encoder: {self._own_encoder}, so the attacker does not know the victim's encoder")
+
+    @cached_property
+    def _encode_as_own(self) -> Callable[[Texts], Floats]:
+        assert self._own_encoder is not None
+        return public_encoder(self._own_encoder)
+
     def _require_encoder(self, reads_texts: bool) -> None:
         if not reads_texts:
             raise NotApplicable("the victim cannot encode new texts")
 
     def own_vectors(self, split: str) -> Floats:
-        """Return the public encoder's vectors of train or dev of the attacker's own texts, float32 (n, d).
+        """Return the encoder's vectors of train or dev of the attacker's own texts, without protection, float32 (n, d).
 
         Raises:
             NotApplicable: the victim has no public encoder, or has no vectors of the attacker's dataset.
         """
         texts = self._auxiliary.texts(split)
+        if self._own_encoder is not None:
+            return self._encode_as_own(texts)
         self._noiseless.update(texts)
         self._record(texts)
         return self._unprotected(texts)
 
     def unprotected(self, texts: Texts) -> Floats:
-        """Encode these texts with the victim's public encoder, without the protection, float32 (n, d).
+        """Encode these texts with the victim's public encoder, or the attacker's own, unprotected, float32 (n, d).
 
         Rows of the texts are ignored: by rows, an attack could ask for the vectors of the test texts in order.
 
@@ -187,6 +206,8 @@ class Oracle:
         """
         if not self._side.corpus.has_texts:
             raise NotApplicable(NO_TEXTS)
+        if self._own_encoder is not None:
+            return self._encode_as_own(texts)
         self._noiseless.update(texts)
         self._record(texts)
         wanted = dict.fromkeys(texts)
@@ -208,6 +229,8 @@ class Oracle:
 
     def inputs(self, texts: Texts) -> NDArray[Any] | None:
         """Return the inputs of the mechanism for these texts, float (n, d); None if they are random or unknown."""
+        if self._own_encoder is not None:
+            return None
         self._noiseless.update(texts)
         self._record(texts)
         return self._publish.inputs(Texts(texts))

@@ -25,7 +25,7 @@ from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications
 from leakboard.threats.published_texts import releases
 from leakboard.threats.sentence_parts import is_number, percent, why_chance
-from leakboard.threats.stores import StolenStore, stolen_store
+from leakboard.threats.stores import StolenStore, oracle_of, stolen_store
 from leakboard.threats.threat import (
     AttackResult,
     Threat,
@@ -143,7 +143,7 @@ class SecretsThreat(Threat["SecretsAttack"]):
     def evaluate(self, attack: SecretsAttack, side: VictimSide) -> AttackResult:
         """Show the test vectors in random order, and score the guesses next to every baseline."""
         secrets = targets(attack, side.corpus)
-        oracle = Oracle(side, attacker_corpus(side))
+        oracle = oracle_of(side, attack, attacker_corpus(side))
         store = stolen_store(side, attack) if attack.steals_store else None
         train, dev = (known_texts(side, split, secrets, oracle if store else None) for split in ("train", "dev"))
         channel = side.fitted().text_channel if attack.reads_published_texts else None

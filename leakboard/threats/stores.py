@@ -1,6 +1,7 @@
 """Grant what the thief of a vector store has: stored vectors of unknown texts, and as many known pairs as it asks for.
 
-The thief knows the public encoder and the rule of the protection. It does not know the key or the noise.
+The thief knows the public encoder and the rule of the protection. It does not know the key or the noise. A thief with
+an encoder of its own (``own_encoder``) knows no more of the victim's encoder than the known pairs show.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import numpy as np
 
 from leakboard.column import Column
 from leakboard.errors import NotApplicable
-from leakboard.interfaces import Attack, Floats, Texts
+from leakboard.interfaces import Attack, Corpus, Floats, Texts
 from leakboard.metrics.measures import Metric
+from leakboard.models.public_encoders import PublicEncoder
+from leakboard.threats.oracle import Oracle
 from leakboard.threats.threat import VictimSide
 
 TABLES = ("leaderboard.csv", "best_known.csv", "page: attacks")
@@ -74,6 +77,19 @@ class StoreThief(Attack):
     """Whether the thief sees published words instead of vectors: a store has vectors."""
     pairs: int = 0
     """Number of known pairs of a text and its stored vector."""
+    own_encoder: PublicEncoder | None = None
+    """Encoder of a thief that does not know the victim's; None: it knows it."""
+
+
+def oracle_of(side: VictimSide, attack: Any, auxiliary: Corpus) -> Oracle:
+    """Return the oracle of an attack; if the attack is a thief's, with the thief's own encoder.
+
+    Args:
+        side: the victim's side.
+        attack: a `StoreThief`, or any other attack.
+        auxiliary: the attacker's corpus.
+    """
+    return Oracle(side, auxiliary, attack.own_encoder if attack.steals_store else None)
 
 
 def stolen_store(side: VictimSide, thief: Any, hidden: Collection[str] = ()) -> StolenStore:

@@ -25,7 +25,7 @@ from leakboard.metrics.word_scores import SENTENCES
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.secrets import KnownTexts, known_texts, pairs_of
 from leakboard.threats.sentence_parts import beats_constant, is_number, percent
-from leakboard.threats.stores import StolenStore, stolen_store
+from leakboard.threats.stores import StolenStore, oracle_of, stolen_store
 from leakboard.threats.threat import (
     AttackResult,
     Threat,
@@ -138,7 +138,7 @@ class TextsThreat(Threat["TextsAttack"]):
         Raises:
             NotApplicable: the attacker knows hardly any word of the test texts.
         """
-        oracle = Oracle(side, attacker_corpus(side))
+        oracle = oracle_of(side, attack, attacker_corpus(side))
         store = stolen_store(side, attack) if attack.steals_store else None
         train, dev = (known_texts(side, split, (), oracle if store else None) for split in ("train", "dev"))
         view = TextsView(train, dev, oracle, store, known_encoder=store is not None)

@@ -1,0 +1,36 @@
+"""Encode texts by an encoder that anybody has, for attackers who do not know the victim's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from leakboard.interfaces import Floats, Texts
+
+PublicEncoder = Literal["MiniLM", "WordLlama"]
+TOKENS, BATCH = 256, 64
+"""Length at which MiniLM cuts longer texts (tokens); texts that it encodes at once."""
+
+
+def public_encoder(name: PublicEncoder) -> Callable[[Texts], Floats]:
+    """Return what encodes texts to vectors of length 1, float32 (n, d): d is 384 for MiniLM, 256 for WordLlama.
+
+    Raises:
+        RequestError: the encoder's package is not installed.
+    """
+    from leakboard.models import checkpoints, static_vectors
+    from leakboard.models.search import normalised
+    from leakboard.workspace import shared_rows
+
+    if name == "WordLlama":
+        table = static_vectors.StaticVectors.read(*static_vectors.wordllama())
+        return lambda texts: normalised(table.documents(texts))
+    from leakboard.models.transformer import TransformerEncoder
+
+    minilm = TransformerEncoder(checkpoints.find(checkpoints.MINILM, None), TOKENS, "mean", "auto", BATCH)
+
+    def encode(texts: Texts) -> Floats:
+        distinct, places = texts.coded()
+        return normalised(shared_rows("documents", minilm.identity, distinct, minilm.documents))[places]
+
+    return encode
