@@ -52,6 +52,9 @@ class Linking(LinkingAttack):
     likely: bool = False
     """Whether links are scored by their odds under the law of the noise, and each candidate is linked once. Then the
     attacker compares in the encoder's space alone."""
+    radius: Annotated[float, Field(gt=0)] | None = None
+    """With ``likely``: radius of the ball in which the noise is uniform, for vectors of length 1. It is beta / 4 for
+    scale and perturb. null: the noise is normal."""
 
     def fit(self, view: LinkingView, seed: int) -> Linker:
         """Encode the candidates, and prepare the alignments."""
@@ -87,9 +90,9 @@ class Linking(LinkingAttack):
         def link(vectors: Floats) -> Links:
             alignment = encoder.seeing(vectors).align(self.alignment, seed, known, starts=self.starts)
             mapped, others = alignment(vectors), alignment(view.store.vectors)
-            law = NoiseLaw.fit(np.concatenate([others, mapped]), known, np.random.default_rng(seed))
+            law = NoiseLaw.fit(np.concatenate([others, mapped]), known, np.random.default_rng(seed), radius=self.radius)
             if law is None:
-                raise NotApplicable("likely: no two stored vectors and candidates are each other's nearest")
+                raise NotApplicable("likely: fewer than two stored vectors have a likely text")
             free = sought.copy()
             free[sought] = taken(law, others, known[sought]) < 0.5
             rows = np.flatnonzero(free)

@@ -46,6 +46,9 @@ class Presence(PresenceAttack):
     """Whether the attacker compresses candidates by the centres that stolen vectors show."""
     likely: bool = False
     """Whether the score is the odds under the law of the noise; only with access to vectors."""
+    radius: Annotated[float, Field(gt=0)] | None = None
+    """With ``likely``: radius of the ball in which the noise is uniform, for vectors of length 1. It is beta / 4 for
+    scale and perturb. null: the noise is normal."""
 
     def fit(self, view: PresenceView, seed: int) -> PresenceScorer:
         """Search for the candidates, or encode them."""
@@ -65,9 +68,9 @@ class Presence(PresenceAttack):
             if not self.likely:
                 return search(known, stored, stored, 1).similarity[:, 0]
             texts = np.concatenate([known, own])  # own texts may be stored, too, and explain vectors
-            law = NoiseLaw.fit(stored, texts, np.random.default_rng(seed), most=len(texts))
+            law = NoiseLaw.fit(stored, texts, np.random.default_rng(seed), len(texts), self.radius)
             if law is None:
-                raise NotApplicable("likely: no two stored vectors and texts are each other's nearest")
+                raise NotApplicable("likely: fewer than two stored vectors have a likely text")
             return largest_odds(law, stored, texts)[: len(known)]
 
         return score

@@ -10,6 +10,10 @@ So the odds that a vector is of a candidate c, against any of the N - 1 others o
 where a is any of the candidates, or of `BACKGROUND` of them. f and R are those of the mapped vectors and candidates
 that are each other's nearest, and of these the nearer 70 %. The cosine knows neither that some directions are noisier,
 nor that another candidate explains a vector as well.
+
+If the noise is known to be uniform in a ball of radius r, e / f has this law instead of N(0, R). In many dimensions
+nearly all of the ball is near its surface. So true links have lengths |v / f - c| just below r, and other texts have
+larger ones. f is the factor at which half of the lengths below r are below r (1/2)^(1/d), as in the ball.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +42,13 @@ BACKGROUND = 4_000
 """Number of candidates from which the law of unknown texts is computed, unless all are asked for."""
 ROWS = 1_000
 """Vectors that are compared with all candidates at once."""
+EDGE = 0.002
+"""Softness of a ball's edge, as a share of the squared radius: maps and factors are not exact."""
+OUTSIDE = 1.01
+"""A candidate is no link if the squared length is above this share of the squared radius."""
+FACTOR_ROUNDS = 5
+LEAST_UNKNOWN = -12.0
+"""Least log-density of unknown texts relative to a ball's: some vectors are of texts that are unlike all others."""
 
 NOT_SURE = 1_000.0
 """Log-odds that a link loses if a surer link has the same candidate."""
@@ -44,58 +56,68 @@ NOT_SURE = 1_000.0
 Numbers = NDArray[np.float64]
 
 
+class Noise(Protocol):
+    """The law of a difference, as a density up to a factor that is the same for all laws of one kind."""
+
+    def prepared(self, centres: Floats) -> Floats:
+        """Transform centres, float32 (m, d), for `log_density`."""
+        ...
+
+    def log_density(self, vectors: Floats, prepared: Floats) -> Floats:
+        """Return the log-density of the difference between vectors, (n, d), and centres, float32 (n, m)."""
+        ...
+
+    def plus(self, covariance: Numbers) -> Noise:
+        """Return the law of the sum with a normal variable of mean 0."""
+        ...
+
+
 @dataclass(frozen=True)
 class NoiseLaw:
     factor: float
     """f"""
-    noise: Numbers
-    """R, float64 (d, d)."""
+    noise: Noise
+    """The law of e / f."""
     between: Numbers
     """S, float64 (d, d)."""
     background: Floats
     """Vectors of texts like the unknown ones, float32 (b, d)."""
     pairs: int
-    """Number of links from which f and R are estimated."""
+    """Number of links from which f and the noise are estimated."""
 
     @classmethod
     def fit(
-        cls, mapped: Floats, candidates: Floats, rng: np.random.Generator, most: int = BACKGROUND
+        cls,
+        mapped: Floats,
+        candidates: Floats,
+        rng: np.random.Generator,
+        most: int = BACKGROUND,
+        radius: float | None = None,
     ) -> NoiseLaw | None:
-        """Estimate the law; None if fewer than two mapped vectors and candidates are each other's nearest.
+        """Estimate the law; None if fewer than two mapped vectors have a likely link.
 
         Args:
             mapped: stored vectors in the space of the candidates, float32 (n, d).
             candidates: vectors of texts, float32 (m, d).
             rng: draws the background.
             most: largest number of candidates in the background.
+            radius: of the ball in which the noise is uniform, in the scale of the candidates; None: it is normal.
         """
-        rows, columns = mutual_nearest(mapped, candidates)
-        near = (normalised(mapped[rows]) * normalised(candidates[columns])).sum(1)
-        kept = near >= np.quantile(near, LEFT_OUT) if len(near) else np.zeros(0, bool)
-        if kept.sum() < 2:
+        found = _normal_noise(mapped, candidates) if radius is None else _ball(mapped, candidates, radius)
+        if found is None:
             return None
-        vectors, texts = mapped[rows][kept].astype(np.float64), candidates[columns][kept].astype(np.float64)
-        factor = float((vectors * texts).sum() / (texts * texts).sum())
-        noise = _covariance(vectors / factor - texts)
-        share = min(1.0, LEAST_SHRINKAGE + len(noise) / len(vectors) / 2)
-        noise = (1 - share) * noise + share * np.trace(noise) / len(noise) * np.eye(len(noise))
-        if not noise.any():  # vectors without noise: a density would be infinite
-            noise = FLOOR * (texts**2).mean() * np.eye(len(noise))
+        factor, noise, pairs = found
         background = candidates[np.sort(rng.permutation(len(candidates))[:most])]
         nearest = search(background, candidates, candidates, 2)
         other = nearest.rows[:, -1]
         between = _covariance((background - candidates[other]).astype(np.float64))
-        return cls(factor, noise, between, background, len(vectors))
+        return cls(factor, noise, between, background, pairs)
 
     @cached_property
-    def _law(self) -> Normal:
-        return Normal.of(self.noise)
-
-    @cached_property
-    def _unknown(self) -> list[tuple[Normal, Floats]]:
-        """The laws of unknown texts, each with the transformed background."""
-        laws = [Normal.of(self.noise + t * self.between) for t in SCALES]
-        return [(law, self.background @ law.whitening) for law in laws]
+    def _unknown(self) -> list[tuple[Noise, Floats]]:
+        """The laws of unknown texts, each with the prepared background."""
+        laws = [self.noise.plus(t * self.between) for t in SCALES]
+        return [(law, law.prepared(self.background)) for law in laws]
 
     def log_odds(self, vectors: Floats, candidates: Floats) -> Floats:
         """Return the log-odds that each mapped vector is of each candidate, float32 (n, m).
@@ -110,10 +132,10 @@ class NoiseLaw:
         """Yield `log_odds` of at most `ROWS` vectors at once."""
         from scipy.special import logsumexp
 
-        known = candidates @ self._law.whitening
+        known = self.noise.prepared(candidates)
         for start in range(0, len(vectors), ROWS):
             scaled = vectors[start : start + ROWS] / np.float32(self.factor)
-            direct = self._law.log_density(scaled, known).astype(np.float64)
+            direct = self.noise.log_density(scaled, known).astype(np.float64)
             laws = [law.log_density(scaled, background) for law, background in self._unknown]
             unknown = logsumexp(np.concatenate(laws, axis=1).astype(np.float64), axis=1) - np.log(
                 len(SCALES) * len(self.background)
@@ -122,33 +144,126 @@ class NoiseLaw:
             yield (direct - np.logaddexp(others, unknown[:, None])).astype(np.float32)
 
 
+def _normal_noise(mapped: Floats, candidates: Floats) -> tuple[float, Noise, int] | None:
+    """Return factor, normal noise and number of links; None if there are fewer than two."""
+    rows, columns = mutual_nearest(mapped, candidates)
+    near = (normalised(mapped[rows]) * normalised(candidates[columns])).sum(1)
+    kept = near >= np.quantile(near, LEFT_OUT) if len(near) else np.zeros(0, bool)
+    if kept.sum() < 2:
+        return None
+    vectors, texts = mapped[rows][kept].astype(np.float64), candidates[columns][kept].astype(np.float64)
+    factor = float((vectors * texts).sum() / (texts * texts).sum())
+    noise = _covariance(vectors / factor - texts)
+    share = min(1.0, LEAST_SHRINKAGE + len(noise) / len(vectors) / 2)
+    noise = (1 - share) * noise + share * np.trace(noise) / len(noise) * np.eye(len(noise))
+    if not noise.any():  # vectors without noise: a density would be infinite
+        noise = FLOOR * (texts**2).mean() * np.eye(len(noise))
+    return factor, Normal(noise), len(vectors)
+
+
+def _ball(mapped: Floats, candidates: Floats, radius: float) -> tuple[float, Noise, int] | None:
+    """Return factor, noise in a ball and number of links; None if there are fewer than two."""
+    d = mapped.shape[1]
+    vectors, texts = mapped.astype(np.float64), candidates[search(mapped, candidates, mapped, 1).rows[:, 0]]
+    own, products, known = (vectors**2).sum(1), (vectors * texts).sum(1), (texts.astype(np.float64) ** 2).sum(1)
+    all_known = float((candidates.astype(np.float64) ** 2).sum(1).mean())
+    factor = np.sqrt(own.mean() / (all_known + radius**2 * d / (d + 2)))  # d / (d + 2) r^2: the mean squared length
+    inside = np.zeros(len(own), bool)
+    for _ in range(FACTOR_ROUNDS):
+        squares = (own / factor**2 - 2 * products / factor + known) / radius**2
+        inside = squares < OUTSIDE
+        if inside.sum() < 2:
+            return None
+        factor *= (np.median(squares[inside]) / 0.5 ** (2 / d)) ** 0.25
+    return float(factor), Ball(radius), int(inside.sum())
+
+
 @dataclass(frozen=True)
 class Normal:
-    """A normal law around any centre."""
+    """A normal law with mean 0; variances below `FLOOR` are raised."""
 
-    whitening: Floats
-    """Makes the covariance the identity, float32 (d, d)."""
-    log_determinant: np.float32
-    """Of the covariance."""
+    covariance: Numbers
+    """float64 (d, d)."""
 
-    @classmethod
-    def of(cls, covariance: Numbers) -> Normal:
-        """Return the law; variances below `FLOOR` are raised."""
-        values, axes = np.linalg.eigh(covariance)
+    @cached_property
+    def _whitening(self) -> tuple[Floats, np.float32]:
+        """The matrix that makes the covariance the identity, float32 (d, d), and the log-determinant."""
+        values, axes = np.linalg.eigh(self.covariance)
         values = values.clip(values.max() * FLOOR)
-        return cls((axes / np.sqrt(values)).astype(np.float32), np.float32(np.log(values).sum()))
+        return (axes / np.sqrt(values)).astype(np.float32), np.float32(np.log(values).sum())
 
-    def log_density(self, vectors: Floats, centres: Floats) -> Floats:
-        """Return ln N(v - c; 0, covariance) without the constant (2 pi)^(-d/2), float32 (n, m).
+    def prepared(self, centres: Floats) -> Floats:
+        """Whiten centres."""
+        return centres @ self._whitening[0]
 
-        Args:
-            vectors: float32 (n, d).
-            centres: transformed by ``whitening``, float32 (m, d).
-        """
-        own = vectors @ self.whitening
-        squares = (own**2).sum(1)[:, None] + (centres**2).sum(1) - 2 * own @ centres.T
-        density: Floats = -0.5 * (squares + self.log_determinant)
+    def log_density(self, vectors: Floats, prepared: Floats) -> Floats:
+        """Return ln N(v - c; 0, covariance) without the constant (2 pi)^(-d/2)."""
+        whitening, log_determinant = self._whitening
+        density: Floats = -0.5 * (_squares(vectors @ whitening, prepared) + log_determinant)
         return density
+
+    def plus(self, covariance: Numbers) -> Normal:
+        """Return the normal law with the sum of both covariances."""
+        return Normal(self.covariance + covariance)
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The uniform law in a ball around 0, with a soft edge. Its density is relative to that at the centre."""
+
+    radius: float
+
+    def prepared(self, centres: Floats) -> Floats:
+        """Return the centres."""
+        return centres
+
+    def log_density(self, vectors: Floats, prepared: Floats) -> Floats:
+        """Return about 0 inside the ball; outside, the density falls by e for each `EDGE` of the squared radius."""
+        beyond = _squares(vectors, prepared) / np.float32(self.radius**2) - 1
+        return -np.logaddexp(np.float32(0), beyond / np.float32(EDGE))
+
+    def plus(self, covariance: Numbers) -> Noise:
+        """Return the law of the sum."""
+        return BlurredBall(self.radius, covariance)
+
+
+@dataclass(frozen=True)
+class BlurredBall:
+    """The sum of a uniform variable in a ball and a normal one, relative to the density in the ball.
+
+    The density at x is the probability that x - e is in the ball. Its squared length is taken as normal, with mean
+    |x|^2 + tr S and variance 4 x'Sx + 2 tr S^2, where S is the covariance of e.
+    """
+
+    radius: float
+    covariance: Numbers
+    """S, float64 (d, d)."""
+
+    def prepared(self, centres: Floats) -> Floats:
+        """Return centres beside the same times the root of S, float32 (m, 2 d)."""
+        return np.concatenate([centres, centres @ self._root], axis=1)
+
+    @cached_property
+    def _root(self) -> Floats:
+        values, axes = np.linalg.eigh(self.covariance)
+        return (axes * np.sqrt(values.clip(0))).astype(np.float32)  # type: ignore[no-any-return]
+
+    def log_density(self, vectors: Floats, prepared: Floats) -> Floats:
+        """Return the log-density, at least `LEAST_UNKNOWN`."""
+        from scipy.special import log_ndtr
+
+        centres, blurred = np.split(prepared, 2, axis=1)
+        mean = _squares(vectors, centres) + np.float32(np.trace(self.covariance))
+        spread = 4 * _squares(vectors @ self._root, blurred) + np.float32(2 * (self.covariance**2).sum())
+        inside = log_ndtr((np.float32(self.radius**2) - mean) / np.sqrt(spread.clip(1e-12)))
+        density: Floats = inside.clip(LEAST_UNKNOWN)
+        return density
+
+
+def _squares(vectors: Floats, centres: Floats) -> Floats:
+    """Return the squared lengths of all differences, float32 (n, m)."""
+    squares: Floats = (vectors**2).sum(1)[:, None] + (centres**2).sum(1) - 2 * vectors @ centres.T
+    return squares
 
 
 def taken(law: NoiseLaw, stored: Floats, candidates: Floats) -> Numbers:
