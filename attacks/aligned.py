@@ -28,6 +28,7 @@ from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.interfaces import Attack, SecretKind
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack, part
+from leakboard.threats.secrets import KnownTexts
 from leakboard.threats.stores import StoreThief
 from leakboard.threats.threat import Threat
 
@@ -60,6 +61,8 @@ class Aligned(StoreThief):
     maps."""
     adaptive: bool = True
     """Whether the inner attack learns from a store of the attacker's own, mapped by all its texts."""
+    publications: Count = 1
+    """Number of vectors of each text in the attacker's own store; several show more of a protection's noise."""
 
     threat: ClassVar[Any] = _ThreatOfInner()
     observations: ClassVar[int] = 1
@@ -81,9 +84,14 @@ class Aligned(StoreThief):
         stolen = encoder.align(self.alignment, seed, starts=self.starts).without_still(train.vectors)
         if self.adaptive and (own := own_store(view.oracle, train.texts, seed)) is not None:
             rng = np.random.default_rng(seed)
-            stored, stored_dev = (own.publish_documents(known.texts, rng) for known in (train, dev))
-            pairs, (method, *_) = Pairs(train.vectors, stored), REFINED.get(stolen.method, (stolen.method,))
-            mapped = KnownEncoder(train.vectors, pairs, stored).align(method, seed).without_still(train.vectors)
-            train, dev = replace(train, vectors=mapped(stored)), replace(dev, vectors=mapped(stored_dev))
+
+            def stored(known: Any) -> Any:
+                return replace(known, vectors=own.publish_documents(known.texts, rng))
+
+            first, stored_dev = stored(train), stored(dev)
+            pairs, (method, *_) = Pairs(train.vectors, first.vectors), REFINED.get(stolen.method, (stolen.method,))
+            mapped = KnownEncoder(train.vectors, pairs, first.vectors).align(method, seed).without_still(train.vectors)
+            several = KnownTexts.joined([first, *(stored(train) for _ in range(self.publications - 1))])
+            train, dev = (replace(known, vectors=mapped(known.vectors)) for known in (several, stored_dev))
         guess = self.inner.fit(replace(view, train=train, dev=dev, store=None), seed)
         return lambda vectors: guess(stolen(vectors))

@@ -110,6 +110,7 @@ class Oracle:
 
         A static table gives one row for each of its words that the texts contain. Otherwise each occurrence has a row.
         """
+        self._require_known_encoder()
         self._queries += len(texts)
         named = self._record(texts)
         answer = self._side.fitted().publish_words(Texts(texts), self._stream)

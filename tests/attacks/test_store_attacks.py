@@ -13,11 +13,13 @@ from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.linking import Linking
 from leakboard.attacks.nearest_text import NearestText
 from leakboard.attacks.presence import Presence
+from leakboard.attacks.surrogate import Surrogate
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import FittedVictim, Secret, Victim
 from leakboard.metrics.link_scores import HEADLINE
 from leakboard.pipeline.publications import fit, publish
 from leakboard.randomness import Streams
+from leakboard.threats.oracle import Oracle
 from leakboard.threats.threat import VictimSide
 
 WIDTH = 16
@@ -254,3 +256,48 @@ def test_linked_candidates_make_a_rough_rotation_exact():
     true = stored / np.linalg.norm(stored, axis=1, keepdims=True)
     cosines = [(mapped * true).sum(1) / np.linalg.norm(mapped, axis=1) for mapped in (rough, exact)]
     assert cosines[0].mean() < 0.9995 < 0.99999 < cosines[1].min()
+
+
+def test_a_thief_with_another_encoder_asks_the_victim_nothing(make_corpus, monkeypatch):
+    """Own texts are encoded by the attacker's own encoder; the victim's answers neither vectors nor a recipe."""
+    asked = []
+
+    def other(texts):
+        asked.extend(texts)
+        return encoded(texts)[:, :5]
+
+    monkeypatch.setattr("leakboard.threats.oracle.public_encoder", lambda name: other)
+    monkeypatch.setattr(FittedStore, "unprotected", lambda self, texts: pytest.fail("the victim was asked"))
+    found = scores(Surrogate(inner=NearestText(), pairs=200), side_of(make_corpus, fresh=False))
+    assert found["known_pairs"] == 200
+    assert found["own_texts"] == 700  # train and dev
+    assert (found["queries"], found["noiseless_queries"], found["shadow_models"]) == (0, 0, 0)
+    assert len(asked) == 200 + 700
+    assert found["token_f1"] > 0.4  # the centre of a text, half of its words
+
+
+def test_the_oracle_of_an_unknown_encoder_refuses_whatever_needs_the_victims(make_corpus, monkeypatch):
+    monkeypatch.setattr("leakboard.threats.oracle.public_encoder", lambda name: encoded)
+    side = side_of(make_corpus, fresh=False)
+    oracle = Oracle(side, side.auxiliary, own_encoder="MiniLM")
+    texts = side.auxiliary.texts("dev")
+    assert (oracle.unprotected(texts) == encoded(texts)).all()
+    assert oracle.inputs(texts) is None
+    questions = [oracle.encode, oracle.words, lambda _: oracle.train_shadow(0), lambda part: oracle.search(part, 1)]
+    for ask in questions:
+        with pytest.raises(NotApplicable, match="own_encoder: MiniLM, so the attacker does not know the victim's"):
+            ask(texts)
+
+
+def test_a_store_of_its_own_is_published_as_often_as_asked_for(make_corpus, monkeypatch):
+    published = []
+
+    def counted(self, texts, rng):
+        published.append(len(texts))
+        return noisy(self, texts, rng)
+
+    monkeypatch.setattr(FittedStore, "publish_documents", counted)
+    side = side_of(make_corpus, fresh=False)
+    published.clear()
+    scores(Aligned(inner=AttributeInference(portfolio="logistic"), alignment="identity", publications=3), side)
+    assert published == [600, 100, 600, 600]
