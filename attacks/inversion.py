@@ -99,7 +99,7 @@ class Inversion(TextsAttack):
         generator = torch.Generator().manual_seed(seed)
         written = [first.write(part.vectors, None, self.temperature, generator) for part in known]
         hypotheses = [Hypotheses(texts, encode(Texts(texts))) for texts in written]
-        return first.trained(known, training, seed, hypotheses)
+        return first.trained(known, training, seed, hypotheses, name="corrector")
 
 
 @dataclass(frozen=True)

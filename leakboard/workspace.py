@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,11 @@ class Sharing:
     """Whether `shared_rows` looks for rows of single texts."""
 
 
-_unfinished: ContextVar[Path | None] = ContextVar("state of unfinished work", default=None)
+Work = Literal["fit", "attack"]
+_unfinished: Mapping[Work, ContextVar[Path | None]] = {
+    "fit": ContextVar("state of an unfinished fit", default=None),
+    "attack": ContextVar("state of an unfinished attack", default=None),
+}
 _sharing: ContextVar[Sharing | None] = ContextVar("arrays that other work needs too", default=None)
 
 
@@ -50,17 +54,18 @@ def in_force(variable: ContextVar[T], value: T) -> Iterator[None]:
         variable.reset(token)
 
 
-def resumable(folder: Path) -> AbstractContextManager[None]:
+def resumable(folder: Path, work: Work = "fit") -> AbstractContextManager[None]:
     """Let the work in a block keep its state in ``folder``, which is made at the first call of `resume_dir`."""
-    return in_force(_unfinished, folder)
+    return in_force(_unfinished[work], folder)
 
 
-def resume_dir() -> Path | None:
-    """Return the folder for the state of the running work; None: no state is kept (tests, an attacker's own models).
+def resume_dir(work: Work = "fit") -> Path | None:
+    """Return the folder for the state of the running work; None: no state is kept.
 
-    Files in it were left by the same work: same code, options, data and seed.
+    None is kept in tests, and of fits of an attacker's own models. Files in the folder were left by the same work: same
+    code, options, data and seed.
     """
-    if folder := _unfinished.get():
+    if folder := _unfinished[work].get():
         folder.mkdir(parents=True, exist_ok=True)
     return folder
 

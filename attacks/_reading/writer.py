@@ -15,8 +15,10 @@ from leakboard.execution.devices import device
 from leakboard.interfaces import Floats, Texts
 from leakboard.models.language_model import FIRST_UNIT, LEAST_STEPS, TextLoss, coded, train_on_texts
 from leakboard.models.training import passes_for
+from leakboard.models.training_state import TrainingState
 from leakboard.randomness import seeded
 from leakboard.threats.secrets import KnownTexts
+from leakboard.workspace import resume_dir
 
 WARM_UP = 0.1
 """Share of the steps in which the learning rate rises; then it falls to 0 as a cosine (Smith and Topin 2019)."""
@@ -68,6 +70,8 @@ class Writer:
         training: Training,
         seed: int,
         hypotheses: tuple[Hypotheses | None, Hypotheses | None] = (None, None),
+        *,
+        name: str = "writer",
     ) -> Writer:
         """Return a copy that has learned from known texts of train; those of dev choose the epoch.
 
@@ -76,6 +80,7 @@ class Writer:
             training: how to train.
             seed: of the batches and the dropout.
             hypotheses: about the texts of train and dev; None: the copy writes without.
+            name: of the training's saved state; another training of the same attack has another one.
         """
         decoder = copy.deepcopy(self.decoder)
         hints, dev_hints = (self.hints(part.vectors, guess) for part, guess in zip(known, hypotheses, strict=True))
@@ -87,6 +92,10 @@ class Writer:
         schedule = torch.optim.lr_scheduler.OneCycleLR(
             optimiser, training.learning_rate, total_steps=steps + 1, pct_start=WARM_UP, cycle_momentum=False
         )
+
+        folder = resume_dir("attack")
+        path = folder / f"{name}.safetensors" if folder else None
+        state = TrainingState(path, decoder, optimiser, schedule, generator) if path else None
 
         def loss_of(hints: Hints, codes: Sequence[torch.Tensor]) -> TextLoss:
             return lambda rows, by: decoder.loss(hints[rows], [codes[row] for row in rows], by)
@@ -102,6 +111,7 @@ class Writer:
                 epochs=epochs,
                 scheduler=schedule,
                 clipping_norm=1.0,
+                state=state,
             )
         return replace(self, decoder=decoder)
 

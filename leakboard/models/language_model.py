@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 from leakboard.execution import devices
 from leakboard.interfaces import Floats
 from leakboard.models.training import of_like_length, train
+from leakboard.models.training_state import TrainingState
 
 PADDING, START, END, UNKNOWN = range(4)
 FIRST_UNIT = 4
@@ -105,6 +106,7 @@ def train_on_texts(
     clipping_norm: float,
     patience: int | None = None,
     scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
+    state: TrainingState | None = None,
 ) -> list[float]:
     """Train a module that writes texts, in batches of texts of like length; keep the epoch with the least dev loss.
 
@@ -119,6 +121,7 @@ def train_on_texts(
         clipping_norm: largest 2-norm of the gradient.
         patience: stop after this many epochs without a better dev loss; None: never.
         scheduler: stepped after every batch.
+        state: where the state is saved after epochs, and resumed from; None saves nothing.
 
     Returns:
         The dev loss after each epoch: -ln P of a unit (nats).
@@ -140,4 +143,5 @@ def train_on_texts(
         scheduler=scheduler,
         clipping_norm=clipping_norm,
         log_epochs=True,
+        state=state,
     )

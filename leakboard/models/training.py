@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import copy
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
 
 from leakboard.interfaces import Integers
 from leakboard.logs import log_progress
+from leakboard.models import training_state
+from leakboard.models.training_state import TrainingState
 
 Vectors = torch.Tensor
 """float32 (n, d)."""
@@ -52,8 +55,9 @@ def train(
     clipping_norm: float | None = None,
     keep: Keep = "best",
     log_epochs: bool = False,
+    state: TrainingState | None = None,
 ) -> list[float]:
-    """Train ``module`` in place, and leave it with the weights of its best epoch, or of its last.
+    """Train ``module`` in place, and leave it for evaluation with the weights of its best epoch, or of its last.
 
     Args:
         module: trained in place.
@@ -68,6 +72,8 @@ def train(
         clipping_norm: largest 2-norm of the whole gradient; None does not clip.
         keep: ``last`` selects nothing on dev, but never keeps an epoch with a dev loss that is not finite.
         log_epochs: log the dev loss of every epoch.
+        state: where the state is saved after epochs, and resumed from; None saves nothing. Adversaries are no part of
+            it.
 
     Returns:
         The dev loss after each epoch.
@@ -75,11 +81,12 @@ def train(
     Raises:
         FloatingPointError: the dev loss is not finite in any epoch.
     """
-    history: list[float] = []
-    least, least_epoch = math.inf, 1
-    kept: dict[str, Any] | None = None
+    history, kept = state.load() if state else ([], None)
+    saved = time.monotonic()
     with _flushed_subnormals():
-        for epoch in range(1, epochs + 1):
+        for epoch in range(len(history) + 1, epochs + 1):
+            if patience is not None and len(history) - _best_epoch(history) >= patience:
+                break
             module.train()
             for batch in batches():
                 for adversary in adversaries:
@@ -101,17 +108,23 @@ def train(
                 _zero_subnormals(stepped)
             if log_epochs:
                 log_progress(f"epoch {epoch}/{epochs}: {history[-1]:.4f} on dev (lower is better)")
-            if math.isfinite(history[-1]):
-                if history[-1] < least:
-                    least, least_epoch = history[-1], epoch
-                if keep == "last" or history[-1] == least:
-                    kept = copy.deepcopy(module.state_dict())
-            if patience is not None and epoch - least_epoch >= patience:
-                break
+            is_least = history[-1] == history[_best_epoch(history) - 1]
+            if math.isfinite(history[-1]) and (keep == "last" or is_least):
+                kept = copy.deepcopy(module.state_dict())
+            if state and time.monotonic() - saved > training_state.SAVE_SECONDS:
+                state.save(history, kept)
+                saved = time.monotonic()
     if kept is None:
         raise FloatingPointError(f"the dev loss is not finite in any of {len(history)} epochs")
     module.load_state_dict(kept)
+    module.eval()  # also after a saved state with all epochs
     return history
+
+
+def _best_epoch(history: Sequence[float]) -> int:
+    """Return the first epoch with the least finite dev loss; without one, 1."""
+    finite = [(loss, epoch) for epoch, loss in enumerate(history, 1) if math.isfinite(loss)]
+    return min(finite)[1] if finite else 1
 
 
 def passes_for(least_steps: int, count: int, batch_size: int) -> int:

@@ -25,6 +25,7 @@ from leakboard.pipeline.victim_metrics import Gold, victim_metrics
 from leakboard.store import CHECKSUMS, file_checksum
 from leakboard.threats.published import Publications
 from leakboard.threats.threat import VictimSide, why_no_attack
+from leakboard.workspace import resumable
 
 
 def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]], RowGuesses | None]:
@@ -47,8 +48,11 @@ def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]], RowGuesse
     log_progress("attacking")
     try:
         of_victim = _victim_metrics(stages, folder, side, gold)
-        with stages.in_stage("attack", job.attack_needs) as cost:
+        unfinished = stages.unfinished_attack
+        stages.discard_old(unfinished)
+        with stages.in_stage("attack", job.attack_needs) as cost, resumable(unfinished, "attack"):
             result = evaluate_attack(attack, side, of_victim)
+        stages.store.discard(unfinished)
     except NotApplicable as error:
         return skipped(one_line(error)), [], None
     record = make_record(

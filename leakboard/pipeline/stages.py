@@ -117,6 +117,11 @@ class Stages:
         code = {name: value for name, value in self.job.code.items() if not name.startswith("attacks/")}
         return self.store.unfinished(self.job.victim_slug, digest({"fit": self.job.fit_key, "code": code}))
 
+    @property
+    def unfinished_attack(self) -> Path:
+        """Folder for the state of an unfinished attack; another one if the code of a plugin changes."""
+        return self.store.unfinished(self.job.folder, digest({"attack": self.job.key, "code": self.job.code}))
+
     def fitted_folder(self) -> Path:
         """Return the folder of the fitted victim; fit the victim if the folder is missing."""
         from leakboard.pipeline.publications import fit

@@ -5,12 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from planted_texts import BAG, FakeOracle, Refusing, hashed, positions
+from planted_texts import BAG, FakeOracle, Refusing, hashed, positions, view_of
 
 from leakboard.attacks._reading.decoder import Decoder, Evidence, Hints
 from leakboard.attacks._reading.pieces import Pieces, joined
+from leakboard.attacks._reading.writer import Writer
 from leakboard.attacks.inversion import Found, Inversion
 from leakboard.models.language_model import END, FIRST_UNIT, PADDING, START, UNKNOWN
+from leakboard.workspace import resumable
 
 SMALL = Inversion(bag=BAG, width=64, layers=2, longest=12, epochs=8, corrector_epochs=4, batch_size=32, candidates=4)
 
@@ -147,3 +149,23 @@ def test_random_vectors_give_the_floor(scored):
     found, _ = scored(SMALL, hashed, FakeOracle(hashed))
     assert found["attack_score"].low <= 1 - found["privacy_best_constant"].value
     assert found["exact_matches"].value < 0.05
+
+
+def test_an_interrupted_attack_goes_on_after_its_last_epoch(tmp_path, monkeypatch):
+    view = view_of(positions, FakeOracle(positions))
+    attack = Inversion(bag=BAG, width=64, layers=1, longest=16, epochs=1, corrector_epochs=1, rounds=1, candidates=2)
+    vectors = positions(view.dev.texts[:20])
+    whole = attack.fit(view, 0)(vectors).texts
+    monkeypatch.setattr("leakboard.models.training_state.SAVE_SECONDS", -1.0)
+    with resumable(tmp_path / "state", "attack"):
+        with monkeypatch.context() as interrupted:
+            interrupted.setattr(Writer, "write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                attack.fit(view, 0)
+        assert [file.name for file in (tmp_path / "state").iterdir()] == ["writer.safetensors"]
+        passes = []
+        forward = Decoder.loss
+        monkeypatch.setattr(Decoder, "loss", lambda self, *rest: passes.append(self) or forward(self, *rest))
+        fitted = attack.fit(view, 0)
+        assert set(map(id, passes)) == {id(fitted.second.decoder)}  # the first transformer learned nothing more
+        assert fitted(vectors).texts == whole

@@ -1,0 +1,92 @@
+"""Save the state of training after an epoch, and go on from it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from leakboard.errors import one_line
+from leakboard.logs import log_progress
+
+Tensors = Mapping[str, torch.Tensor]
+SAVE_SECONDS = 30.0
+"""The state is saved after an epoch if the last save is so long ago."""
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """All that the next epoch depends on.
+
+    Random numbers come from ``generator`` and from torch's own generator on the processor.
+    """
+
+    path: Path
+    """File of the state (.safetensors). Another training has another file."""
+    module: torch.nn.Module
+    optimiser: torch.optim.Optimizer
+    scheduler: torch.optim.lr_scheduler.LRScheduler | None
+    generator: torch.Generator
+    """Draws the batches."""
+
+    def save(self, history: list[float], kept: Tensors | None) -> None:
+        """Write the state in one piece.
+
+        Args:
+            history: the dev loss after each epoch.
+            kept: the weights of the best epoch.
+        """
+        from safetensors.torch import save_file
+
+        saved = self.optimiser.state_dict()
+        tensors = {
+            **{f"module/{name}": value for name, value in self.module.state_dict().items()},
+            **{f"kept/{name}": value for name, value in (kept or {}).items()},
+            **{f"optimiser/{i}/{name}": value for i, one in saved["state"].items() for name, value in one.items()},
+            "generator": self.generator.get_state(),
+            "torch": torch.get_rng_state(),
+        }
+        scheduler = self.scheduler.state_dict() if self.scheduler else None
+        about = json.dumps({"history": history, "groups": saved["param_groups"], "scheduler": scheduler})
+        temporary = self.path.with_name(f".{os.getpid()}.{self.path.name}")
+        copies = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+        save_file(copies, temporary, {"about": about})
+        os.replace(temporary, self.path)
+
+    def load(self) -> tuple[list[float], Tensors | None]:
+        """Return the dev losses and the best weights of a saved state, and take over the rest; without one, nothing."""
+        from safetensors import SafetensorError, safe_open
+
+        if not self.path.is_file():
+            return [], None
+        try:
+            with safe_open(self.path, "pt") as file:
+                about = json.loads(file.metadata()["about"])
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+            self._take(about, tensors)
+        except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:
+            log_progress(f"starts again: the saved state cannot be used ({one_line(error)[:80]})")
+            return [], None
+        log_progress(f"resumes after epoch {len(about['history'])}")
+        return about["history"], _of("kept/", tensors) or None
+
+    def _take(self, about: Mapping[str, Any], tensors: Tensors) -> None:
+        state: dict[int, dict[str, torch.Tensor]] = {}
+        for name, value in _of("optimiser/", tensors).items():
+            row, key = name.split("/")
+            state.setdefault(int(row), {})[key] = value
+        self.module.load_state_dict(_of("module/", tensors))
+        self.optimiser.load_state_dict({"state": state, "param_groups": about["groups"]})
+        if self.scheduler:
+            self.scheduler.load_state_dict(about["scheduler"])
+        self.generator.set_state(tensors["generator"])
+        torch.set_rng_state(tensors["torch"])
+
+
+def _of(prefix: str, tensors: Tensors) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
