@@ -23,9 +23,9 @@ from pydantic import Field
 from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.centres import compression
 from leakboard.attacks._alignment.known_encoder import Encode, KnownEncoder, own_store, own_texts, search
-from leakboard.attacks._alignment.noise_law import NoiseLaw, once, taken
+from leakboard.attacks._alignment.noise_law import NoiseLaw, check_radius, once, taken
 from leakboard.attacks._alignment.rotation import STARTS
-from leakboard.errors import NotApplicable
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Floats, Texts
 from leakboard.metrics.link_scores import DEPTH, Links
 from leakboard.suite.options import Count, attack
@@ -56,6 +56,11 @@ class Linking(LinkingAttack):
     """With ``likely``: radius of the ball in which the noise is uniform, for vectors of length 1. It is beta / 4 for
     scale and perturb. null: the noise is normal."""
 
+    def __post_init__(self) -> None:
+        if self.likely and self.recompress:
+            raise RequestError("recompress: true is not allowed with likely: true")
+        check_radius(self.radius, self.likely)
+
     def fit(self, view: LinkingView, seed: int) -> Linker:
         """Encode the candidates, and prepare the alignments."""
         texts, rng = own_texts(view.auxiliary), np.random.default_rng(seed)
@@ -80,8 +85,6 @@ class Linking(LinkingAttack):
 
     def _likely(self, view: LinkingView, texts: Texts, seed: int) -> Linker:
         """Prepare to link by the law of the noise."""
-        if self.recompress:
-            raise NotApplicable("recompress: not together with likely: true")
         encode = view.oracle.unprotected
         encoder, known = KnownEncoder.of(encode, encode(texts), view.store), encode(view.candidates)
         own = set(map(plain, [*texts, *view.store.pairs.texts]))

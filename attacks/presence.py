@@ -17,9 +17,9 @@ from pydantic import Field
 from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.centres import compression
 from leakboard.attacks._alignment.known_encoder import KnownEncoder, own_texts, search
-from leakboard.attacks._alignment.noise_law import NoiseLaw, largest_odds
+from leakboard.attacks._alignment.noise_law import NoiseLaw, check_radius, largest_odds
 from leakboard.attacks._alignment.rotation import STARTS
-from leakboard.errors import NotApplicable
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Floats
 from leakboard.suite.options import Count, attack
 from leakboard.threats.presence import KnownAs, PresenceAttack, PresenceScorer, PresenceView
@@ -50,10 +50,13 @@ class Presence(PresenceAttack):
     """With ``likely``: radius of the ball in which the noise is uniform, for vectors of length 1. It is beta / 4 for
     scale and perturb. null: the noise is normal."""
 
+    def __post_init__(self) -> None:
+        if self.likely and self.access == "scores":
+            raise RequestError("likely: true is not allowed with access: scores")
+        check_radius(self.radius, self.likely)
+
     def fit(self, view: PresenceView, seed: int) -> PresenceScorer:
         """Search for the candidates, or encode them."""
-        if self.likely and self.access == "scores":
-            raise NotApplicable("likely: needs access: vectors")
         if self.access == "scores":
             found = view.oracle.search(view.candidates, 1)[:, 0]
             return lambda _: found

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.attacks._alignment.known_encoder import mutual_nearest, search
+from leakboard.errors import RequestError
 from leakboard.interfaces import Floats
 from leakboard.metrics.link_scores import DEPTH
 from leakboard.models.search import Neighbours, normalised
@@ -264,6 +265,16 @@ def _squares(vectors: Floats, centres: Floats) -> Floats:
     """Return the squared lengths of all differences, float32 (n, m)."""
     squares: Floats = (vectors**2).sum(1)[:, None] + (centres**2).sum(1) - 2 * vectors @ centres.T
     return squares
+
+
+def check_radius(radius: float | None, likely: bool) -> None:
+    """Refuse a radius where no law is estimated.
+
+    Raises:
+        RequestError: there is a radius, but not ``likely``.
+    """
+    if radius is not None and not likely:
+        raise RequestError(f"radius: {radius:g} is not allowed with likely: false; allowed: null")
 
 
 def taken(law: NoiseLaw, stored: Floats, candidates: Floats) -> Numbers:

@@ -14,11 +14,12 @@ from leakboard.attacks.linking import Linking
 from leakboard.attacks.nearest_text import NearestText
 from leakboard.attacks.presence import Presence
 from leakboard.attacks.surrogate import Surrogate
-from leakboard.errors import NotApplicable
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import FittedVictim, Secret, Victim
 from leakboard.metrics.link_scores import HEADLINE
 from leakboard.pipeline.publications import fit, publish
 from leakboard.randomness import Streams
+from leakboard.suite.options import build
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.threat import VictimSide
 
@@ -301,3 +302,17 @@ def test_a_store_of_its_own_is_published_as_often_as_asked_for(make_corpus, monk
     published.clear()
     scores(Aligned(inner=AttributeInference(portfolio="logistic"), alignment="identity", publications=3), side)
     assert published == [600, 100, 600, 600]
+
+
+@pytest.mark.parametrize(
+    ("attack", "options", "message"),
+    [
+        (Linking, {"radius": 0.5}, "radius: 0.5 is not allowed with likely: false; allowed: null"),
+        (Presence, {"radius": 0.5}, "radius: 0.5 is not allowed with likely: false; allowed: null"),
+        (Linking, {"likely": True, "recompress": True}, "recompress: true is not allowed with likely: true"),
+        (Presence, {"likely": True, "access": "scores"}, "likely: true is not allowed with access: scores"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(attack, options, message):
+    with pytest.raises(RequestError, match=message):
+        build(attack, options, "attack")
