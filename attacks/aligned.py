@@ -26,6 +26,7 @@ from leakboard.attacks._alignment.rotation import STARTS
 from leakboard.attacks._reading.readers import READERS
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
+from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, SecretKind
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack, part
 from leakboard.threats.secrets import KnownTexts
@@ -50,7 +51,7 @@ class _ThreatOfInner:
 @attack(revision=3)
 class Aligned(StoreThief):
     inner: Annotated[part(INNER), ALWAYS_NAMED] = Field(default=AttributeInference())  # type: ignore[valid-type]
-    """The attack, with its options: on secrets, or on texts (all but `reconstruction`)."""
+    """The attack, with its options: on secrets, or on texts: one of those in the list."""
     pairs: Annotated[int, Field(ge=0)] = 0
     """Number of known pairs of a text and its stored vector."""
     alignment: Method = "auto"
@@ -62,10 +63,14 @@ class Aligned(StoreThief):
     adaptive: bool = True
     """Whether the inner attack learns from a store of the attacker's own, mapped by all its texts."""
     publications: Count = 1
-    """Number of vectors of each text in the attacker's own store; several show more of a protection's noise."""
+    """Number of vectors of each train text in the attacker's own store; several show more of a protection's noise."""
 
     threat: ClassVar[Any] = _ThreatOfInner()
     observations: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if self.publications > 1 and not self.adaptive:
+            raise RequestError(f"publications: {self.publications} is not allowed with adaptive: false; allowed: 1")
 
     @classmethod
     def example(cls, folder: Path) -> Self:

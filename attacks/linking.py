@@ -23,7 +23,7 @@ from pydantic import Field
 from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.centres import compression
 from leakboard.attacks._alignment.known_encoder import Encode, KnownEncoder, own_store, own_texts, search
-from leakboard.attacks._alignment.noise_law import NoiseLaw, check_radius, once, taken
+from leakboard.attacks._alignment.noise_law import NoiseLaw, Radius, check_radius, once, taken
 from leakboard.attacks._alignment.rotation import STARTS
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Floats, Texts
@@ -52,7 +52,7 @@ class Linking(LinkingAttack):
     likely: bool = False
     """Whether links are scored by their odds under the law of the noise, and each candidate is linked once. Then the
     attacker compares in the encoder's space alone."""
-    radius: Annotated[float, Field(gt=0)] | None = None
+    radius: Radius = None
     """With ``likely``: radius of the ball in which the noise is uniform, for vectors of length 1. It is beta / 4 for
     scale and perturb. null: the noise is normal."""
 

@@ -9,20 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
-import numpy as np
 from pydantic import Field
 
 from leakboard.attacks._reading.readers import READERS
+from leakboard.attacks.bag_of_words import DEV_TEXTS
 from leakboard.attacks.stacked_words import StackedWords
 from leakboard.interfaces import Floats, Texts
+from leakboard.models.search import normalised
 from leakboard.suite.options import ALWAYS_NAMED, attack, part
 from leakboard.threats.secrets import KnownTexts
 from leakboard.threats.texts import Reader, TextGuesses, TextsAttack, TextsView
 
 DEV_PUBLICATIONS = 4
-"""Largest number of publications of each dev text."""
-NOISE = 1e-6
-"""Publications that differ by less in every coordinate have no noise."""
+"""Largest number of publications of each dev text; inner attacks read no more than `DEV_TEXTS` in all."""
+NOISE = 1e-4
+"""Publications whose mean cosine differs from 1 by less have no noise: encoders round differently each time."""
 
 
 @attack(revision=1)
@@ -30,7 +31,7 @@ class NoiseTrained(TextsAttack):
     inner: Annotated[part(READERS), ALWAYS_NAMED] = Field(default=StackedWords())  # type: ignore[valid-type]
     """The attack on texts, with its options."""
     publications: Annotated[int, Field(ge=2)] = 8
-    """Number of publications of each known text; all but one are asked for."""
+    """Number of publications of each text of train; all but one are asked for. Dev has up to four."""
 
     uses_gpu: ClassVar[bool] = True
     only_by_name: ClassVar[bool] = True
@@ -46,14 +47,16 @@ class NoiseTrained(TextsAttack):
         Raises:
             NotApplicable: the victim answers no questions.
         """
-        again = view.oracle.encode(Texts(view.dev.texts))
-        if np.allclose(again, view.dev.vectors, atol=NOISE):
+        again = replace(view.dev, vectors=view.oracle.encode(Texts(view.dev.texts)))
+        cosines = (normalised(again.vectors) * normalised(view.dev.vectors)).sum(1)
+        if cosines.mean() > 1 - NOISE:
             guess, remark = self.inner.fit(view, seed), "a second publication is the same: there is no noise"
         else:
-            train = self._published(view, view.train, self.publications)
-            dev = self._published(view, view.dev, min(self.publications, DEV_PUBLICATIONS))
+            train = self._published(view, [view.train], self.publications)
+            most = min(self.publications, DEV_PUBLICATIONS, max(2, DEV_TEXTS // len(view.dev.texts)))
+            dev = self._published(view, [view.dev, again], most)
             guess = self.inner.fit(replace(view, train=train, dev=dev), seed)
-            remark = f"{self.publications} publications of each known text"
+            remark = f"{self.publications} publications of each text of train, {most} of dev"
 
         def read(vectors: Floats) -> TextGuesses:
             guesses: TextGuesses = guess(vectors)
@@ -61,8 +64,8 @@ class NoiseTrained(TextsAttack):
 
         return read
 
-    def _published(self, view: TextsView, known: KnownTexts, publications: int) -> KnownTexts:
-        """Return known texts with all publications of each."""
-        texts = Texts(known.texts)
-        fresh = [replace(known, vectors=view.oracle.encode(texts)) for _ in range(publications - 1)]
-        return KnownTexts.joined([known, *fresh])
+    def _published(self, view: TextsView, known: list[KnownTexts], publications: int) -> KnownTexts:
+        """Return known texts with so many publications of each; those in ``known`` are there already."""
+        texts = Texts(known[0].texts)
+        more = [replace(known[0], vectors=view.oracle.encode(texts)) for _ in range(publications - len(known))]
+        return KnownTexts.joined([*known, *more])

@@ -17,7 +17,7 @@ from pydantic import Field
 from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.centres import compression
 from leakboard.attacks._alignment.known_encoder import KnownEncoder, own_texts, search
-from leakboard.attacks._alignment.noise_law import NoiseLaw, check_radius, largest_odds
+from leakboard.attacks._alignment.noise_law import NoiseLaw, Radius, check_radius, largest_odds
 from leakboard.attacks._alignment.rotation import STARTS
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Floats
@@ -46,7 +46,7 @@ class Presence(PresenceAttack):
     """Whether the attacker compresses candidates by the centres that stolen vectors show."""
     likely: bool = False
     """Whether the score is the odds under the law of the noise; only with access to vectors."""
-    radius: Annotated[float, Field(gt=0)] | None = None
+    radius: Radius = None
     """With ``likely``: radius of the ball in which the noise is uniform, for vectors of length 1. It is beta / 4 for
     scale and perturb. null: the noise is normal."""
 

@@ -40,7 +40,7 @@ class StackedWords(TextsAttack):
     bag: Annotated[part({"bag_of_words": BagOfWords}), ALWAYS_NAMED] = Field(default=BagOfWords())  # type: ignore[valid-type]
     """The bag of words, with its options; its vocabulary is that of this attack."""
     neighbours: Count = 60
-    """Number of nearest known texts that are evidence."""
+    """Number of nearest vectors of known texts that are evidence; each publication of a text counts."""
     asks: bool = True
     """Whether to ask for the vector of each word of the vocabulary, besides vectors that are fitted to known texts."""
     trees: Count = 150
@@ -54,7 +54,11 @@ class StackedWords(TextsAttack):
         return cls(bag=BagOfWords.example(folder), neighbours=5, trees=5)
 
     def fit(self, view: TextsView, seed: int) -> "FittedStack":
-        """Train the bag, gather the evidence on dev, and train the trees; out-of-fold scores choose the threshold."""
+        """Train the bag, gather the evidence on dev, and train the trees; out-of-fold scores choose the threshold.
+
+        Raises:
+            NotApplicable: dev has fewer than two distinct texts.
+        """
         from sklearn.ensemble import HistGradientBoostingClassifier
         from sklearn.model_selection import GroupKFold, cross_val_predict
 
@@ -74,7 +78,9 @@ class StackedWords(TextsAttack):
             max_iter=self.trees, learning_rate=0.06, max_leaf_nodes=15, min_samples_leaf=40, random_state=seed
         )
         same = np.array(dev.coded()[1])  # publications of the same text stay in one part
-        parts = GroupKFold(min(FOLDS, len(set(same))))
+        if (distinct := len(set(same))) < 2:
+            raise NotApplicable(f"dev has {distinct} distinct texts; needed: 2")
+        parts = GroupKFold(min(FOLDS, distinct))
         log_progress("weighing the evidence")
         margins = cross_val_predict(
             trees, found.columns, present, groups=same[found.rows], cv=parts, method="decision_function"

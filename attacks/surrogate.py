@@ -11,7 +11,7 @@ own vectors without errors. Huang et al. (2024, TEIA) imitate stored vectors as 
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import Field
@@ -20,17 +20,21 @@ from leakboard.attacks._alignment.alignment import Pairs
 from leakboard.attacks._alignment.surrogate import SurrogateStore
 from leakboard.attacks._reading.readers import READERS
 from leakboard.attacks.bag_of_words import BagOfWords
-from leakboard.models.public_encoders import PublicEncoder
+from leakboard.models import static_vectors
+from leakboard.models.public_encoders import PublicEncoder, files_of
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack, part
+from leakboard.threats.oracle import Refusing
 from leakboard.threats.secrets import KnownTexts
 from leakboard.threats.stores import StoreThief
 from leakboard.threats.texts import Reader, TextsAttack, TextsView
+
+UNKNOWN = "the attacker does not know the victim's encoder"
 
 
 @attack(revision=1)
 class Surrogate(StoreThief, TextsAttack):
     inner: Annotated[part(READERS), ALWAYS_NAMED] = Field(default=BagOfWords())  # type: ignore[valid-type]
-    """The attack on texts, with its options. It can ask nothing."""
+    """The attack on texts, with its options. The oracle refuses its questions."""
     pairs: Annotated[int, Field(ge=2)] = 1_000
     """Number of known pairs of a text and its stored vector."""
     own_encoder: PublicEncoder = "WordLlama"
@@ -48,6 +52,15 @@ class Surrogate(StoreThief, TextsAttack):
         """Return a narrow bag of words, five pairs, and the encoder that tests have."""
         return cls(inner=BagOfWords.example(folder), pairs=5, own_encoder="MiniLM")
 
+    @classmethod
+    def availability(cls) -> str:
+        """Return whether the default encoder is installed."""
+        return static_vectors.availability()
+
+    def fingerprint(self) -> str:
+        """Identify the files of the attacker's encoder."""
+        return files_of(self.own_encoder)
+
     def fit(self, view: TextsView, seed: int) -> Reader:
         """Imitate the store, and train the inner attack."""
         assert view.store is not None, "a thief has a store"
@@ -61,7 +74,6 @@ class Surrogate(StoreThief, TextsAttack):
 
         paired = KnownTexts(known.texts, known.vectors, {})
         train = KnownTexts.joined([imitated(view.train) for _ in range(self.copies)] + [paired] * self.repeats)
-        guess: Any = self.inner.fit(
-            replace(view, train=train, dev=imitated(view.dev), store=None, known_encoder=False), seed
-        )
-        return guess  # type: ignore[no-any-return]
+        view = replace(view, train=train, dev=imitated(view.dev), store=None, oracle=Refusing(UNKNOWN))
+        guess: Reader = self.inner.fit(view, seed)
+        return guess

@@ -236,7 +236,7 @@ class Attack(Plugin):
     threat: ClassVar[Any]
     """The `leakboard.threats.threat.Threat`, which builds the attacker's view and scores the answer."""
     steals_store: ClassVar[bool] = False
-    """Whether the attacker learns from texts of its own under the public encoder, and steals the published vectors."""
+    """Whether the attacker steals published vectors, and learns from its own texts under an encoder that it knows."""
     only_by_name: ClassVar[bool] = False
     """Whether ``attacks: all`` leaves the attack out, since it takes very long."""
 

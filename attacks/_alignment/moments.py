@@ -8,12 +8,23 @@ from leakboard.interfaces import Floats
 Array = NDArray[np.float64]
 TRIALS = 8
 """Largest number of trials with noise."""
+LEAST_SHRINKAGE = 0.05
 
 
 def covariance(vectors: Floats) -> Array:
     """Return the covariances of the columns, float64 (d, d)."""
     centred = vectors - vectors.mean(0)
     return (centred.T @ centred).astype(np.float64) / len(vectors)
+
+
+def shrunk(moments: Array, count: int) -> Array:
+    """Return second moments of errors, float64 (d, d), with a share of a multiple of the identity.
+
+    The share is `LEAST_SHRINKAGE` + d / (2 count), at most 1; ``count`` is the number of errors.
+    """
+    d = len(moments)
+    share = min(1.0, LEAST_SHRINKAGE + d / count / 2)
+    return (1 - share) * moments + share * np.trace(moments) / d * np.eye(d)
 
 
 def scale_and_noise(own: Floats, stored: Floats, seed: int = 0) -> tuple[float, float]:

@@ -11,9 +11,9 @@ where a is any of the candidates, or of `BACKGROUND` of them. f and R are those 
 that are each other's nearest, and of these the nearer 70 %. The cosine knows neither that some directions are noisier,
 nor that another candidate explains a vector as well.
 
-If the noise is known to be uniform in a ball of radius r, e / f has this law instead of N(0, R). In many dimensions
-nearly all of the ball is near its surface. So true links have lengths |v / f - c| just below r, and other texts have
-larger ones. f is the factor at which half of the lengths below r are below r (1/2)^(1/d), as in the ball.
+If the noise is known to be uniform in a ball, e / f is uniform in a ball of radius r. In many dimensions nearly all of
+the ball is near its surface. So true links have lengths |v / f - c| just below r, and other texts have larger ones. f
+is the factor at which half of the lengths below r are below r (1/2)^(1/d), as in the ball.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from leakboard.attacks._alignment.known_encoder import mutual_nearest, search
+from leakboard.attacks._alignment.moments import shrunk
 from leakboard.errors import RequestError
 from leakboard.interfaces import Floats
 from leakboard.metrics.link_scores import DEPTH
@@ -35,8 +37,6 @@ from leakboard.models.search import Neighbours, normalised
 SCALES = (0.25, 0.5, 1.0)
 LEFT_OUT = 0.3
 """Share of the pairs that are each other's nearest and whose cosines are the smallest: many of them are no links."""
-LEAST_SHRINKAGE = 0.05
-"""Smallest share of R that is a multiple of the identity; half of the dimensions, divided by the pairs, is added."""
 FLOOR = 1e-6
 """Least variance of a direction, as a share of the largest one."""
 BACKGROUND = 4_000
@@ -50,6 +50,9 @@ OUTSIDE = 1.01
 FACTOR_ROUNDS = 5
 LEAST_UNKNOWN = -12.0
 """Least log-density of unknown texts relative to a ball's: some vectors are of texts that are unlike all others."""
+
+Radius = Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
+"""Option: the radius of the ball in which noise is uniform, for vectors of length 1; null: the noise is normal."""
 
 NOT_SURE = 1_000.0
 """Log-odds that a link loses if a surer link has the same candidate."""
@@ -154,9 +157,7 @@ def _normal_noise(mapped: Floats, candidates: Floats) -> tuple[float, Noise, int
         return None
     vectors, texts = mapped[rows][kept].astype(np.float64), candidates[columns][kept].astype(np.float64)
     factor = float((vectors * texts).sum() / (texts * texts).sum())
-    noise = _covariance(vectors / factor - texts)
-    share = min(1.0, LEAST_SHRINKAGE + len(noise) / len(vectors) / 2)
-    noise = (1 - share) * noise + share * np.trace(noise) / len(noise) * np.eye(len(noise))
+    noise = shrunk(_covariance(vectors / factor - texts), len(vectors))
     if not noise.any():  # vectors without noise: a density would be infinite
         noise = FLOOR * (texts**2).mean() * np.eye(len(noise))
     return factor, Normal(noise), len(vectors)
@@ -256,9 +257,13 @@ class BlurredBall:
         centres, blurred = np.split(prepared, 2, axis=1)
         mean = _squares(vectors, centres) + np.float32(np.trace(self.covariance))
         spread = 4 * _squares(vectors @ self._root, blurred) + np.float32(2 * (self.covariance**2).sum())
-        inside = log_ndtr((np.float32(self.radius**2) - mean) / np.sqrt(spread.clip(1e-12)))
-        density: Floats = inside.clip(LEAST_UNKNOWN)
+        log_inside = log_ndtr((np.float32(self.radius**2) - mean) / np.sqrt(spread.clip(1e-12)))
+        density: Floats = log_inside.clip(LEAST_UNKNOWN)
         return density
+
+    def plus(self, covariance: Numbers) -> BlurredBall:
+        """Return the law of the sum: covariances add."""
+        return BlurredBall(self.radius, self.covariance + covariance)
 
 
 def _squares(vectors: Floats, centres: Floats) -> Floats:
@@ -268,10 +273,10 @@ def _squares(vectors: Floats, centres: Floats) -> Floats:
 
 
 def check_radius(radius: float | None, likely: bool) -> None:
-    """Refuse a radius where no law is estimated.
+    """Refuse a radius without ``likely``: no law is estimated then.
 
     Raises:
-        RequestError: there is a radius, but not ``likely``.
+        RequestError: there is one.
     """
     if radius is not None and not likely:
         raise RequestError(f"radius: {radius:g} is not allowed with likely: false; allowed: null")

@@ -8,12 +8,11 @@ import numpy as np
 
 from leakboard.attacks._alignment.alignment import Pairs
 from leakboard.attacks._alignment.linear_maps import ridge
+from leakboard.attacks._alignment.moments import shrunk
 from leakboard.interfaces import Floats
 
 PARTS = 10
 """Parts of the pairs; each is predicted by the others."""
-LEAST_SHRINKAGE = 0.05
-"""Smallest share of the errors' covariance that is a multiple of the identity; e / (2 pairs) is added."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,8 @@ class SurrogateStore:
     def fit(cls, own: Floats, stored: Floats, pairs: Pairs, seed: int) -> SurrogateStore:
         """Fit the map to pairs by ridge regression, and the errors to pairs that were left out.
 
+        The map is then fitted to all pairs, so its errors are smaller. That matters for few pairs.
+
         Args:
             own: vectors of the attacker's own texts, float32 (m, d).
             stored: stolen vectors, float32 (n, e).
@@ -46,16 +47,19 @@ class SurrogateStore:
         order = np.random.default_rng(seed).permutation(len(pairs))
         for part in np.array_split(order, min(PARTS, len(pairs))):
             others = np.setdiff1d(order, part)
-            errors[part] = targets[part] - inputs[part] @ ridge(Pairs(targets[others], inputs[others]))
-        covariance = errors.T.astype(np.float64) @ errors / len(errors)
-        share = min(1.0, LEAST_SHRINKAGE + len(covariance) / len(pairs) / 2)
-        covariance = (1 - share) * covariance + share * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+            errors[part] = targets[part] - inputs[part] @ _map(inputs[others], targets[others])
+        covariance = shrunk(errors.T.astype(np.float64) @ errors / len(errors), len(errors))
         values, axes = np.linalg.eigh(covariance)
         factor = (axes * np.sqrt(values.clip(0))).T.astype(np.float32)
-        return cls(ridge(Pairs(targets, inputs)), centre, shift, factor)
+        return cls(_map(inputs, targets), centre, shift, factor)
 
     def __call__(self, own: Floats, rng: np.random.Generator) -> Floats:
         """Draw the stored vectors of texts, float32 (n, e), given their own vectors, float32 (n, d)."""
         errors = rng.standard_normal((len(own), len(self.factor)), np.float32) @ self.factor
         drawn: Floats = (own - self.centre) @ self.matrix + self.shift + errors
         return drawn
+
+
+def _map(inputs: Floats, targets: Floats) -> Floats:
+    """Return the matrix that maps inputs to targets; `ridge` maps in the other direction."""
+    return ridge(Pairs(own=targets, stored=inputs))

@@ -1,4 +1,4 @@
-"""Encode texts by an encoder that anybody has, for attackers who do not know the victim's."""
+"""Encode texts by a public encoder, for attackers who do not know the victim's."""
 
 from __future__ import annotations
 
@@ -12,8 +12,23 @@ TOKENS, BATCH = 256, 64
 """Length at which MiniLM cuts longer texts (tokens); texts that it encodes at once."""
 
 
+def files_of(name: PublicEncoder) -> str:
+    """Identify the encoder's files by their checksums.
+
+    Raises:
+        RequestError: the encoder's package is not installed.
+    """
+    from leakboard.models import checkpoints, static_vectors
+    from leakboard.store import file_checksum
+
+    if name == "WordLlama":
+        return " ".join(map(file_checksum, static_vectors.wordllama()))
+    checkpoints.find(checkpoints.MINILM, None)
+    return checkpoints.identity(checkpoints.MINILM, None)
+
+
 def public_encoder(name: PublicEncoder) -> Callable[[Texts], Floats]:
-    """Return what encodes texts to vectors of length 1, float32 (n, d): d is 384 for MiniLM, 256 for WordLlama.
+    """Return a function from texts to vectors of length 1, float32 (n, d): d is 384 for MiniLM, 256 for WordLlama.
 
     Raises:
         RequestError: the encoder's package is not installed.

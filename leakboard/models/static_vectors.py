@@ -52,7 +52,7 @@ class StaticVectors:
         if [array.shape[:-1] for array in arrays] != [(tokenizer.get_vocab_size(),)]:
             shapes = ", ".join(str(array.shape) for array in arrays)
             expected = f"one array of shape ({tokenizer.get_vocab_size()}, d)"
-            raise RequestError(f"static_encoder: {table.name} has arrays of shape {shapes}; allowed: {expected}")
+            raise RequestError(f"{table.name} has arrays of shape {shapes}; allowed: {expected}")
         return cls(tokenizer, arrays[0].astype(np.float32))
 
     def documents(self, texts: Sequence[str]) -> Floats:
@@ -77,7 +77,7 @@ def wordllama() -> tuple[Path, Path]:
         RequestError: the package is not installed.
     """
     if not (installed := _installed()):
-        raise RequestError(f"static_encoder: {PACKAGE} is not installed; {HOW_TO_GET}")
+        raise RequestError(f"{PACKAGE} is not installed; {HOW_TO_GET}")
     return installed
 
 

@@ -23,7 +23,8 @@ SAVE_SECONDS = 30.0
 class TrainingState:
     """All that the next epoch depends on.
 
-    Random numbers come from ``generator`` and from torch's own generator on the processor.
+    Random numbers come from ``generator``, from torch's own generator on the processor, and on a GPU from that of the
+    GPU.
     """
 
     path: Path
@@ -50,6 +51,7 @@ class TrainingState:
             **{f"optimiser/{i}/{name}": value for i, one in saved["state"].items() for name, value in one.items()},
             "generator": self.generator.get_state(),
             "torch": torch.get_rng_state(),
+            **({"cuda": torch.cuda.get_rng_state()} if self._on_gpu else {}),
         }
         scheduler = self.scheduler.state_dict() if self.scheduler else None
         about = json.dumps({"history": history, "groups": saved["param_groups"], "scheduler": scheduler})
@@ -57,6 +59,10 @@ class TrainingState:
         copies = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
         save_file(copies, temporary, {"about": about})
         os.replace(temporary, self.path)
+
+    @property
+    def _on_gpu(self) -> bool:
+        return any(parameter.is_cuda for parameter in self.module.parameters())
 
     def load(self) -> tuple[list[float], Tensors | None]:
         """Return the dev losses and the best weights of a saved state, and take over the rest; without one, nothing."""
@@ -69,23 +75,30 @@ class TrainingState:
                 about = json.loads(file.metadata()["about"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
             self._take(about, tensors)
-        except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
             log_progress(f"starts again: the saved state cannot be used ({one_line(error)[:80]})")
             return [], None
         log_progress(f"resumes after epoch {len(about['history'])}")
         return about["history"], _of("kept/", tensors) or None
 
     def _take(self, about: Mapping[str, Any], tensors: Tensors) -> None:
+        weights, kept = _of("module/", tensors), _of("kept/", tensors)
+        expected = {name: value.shape for name, value in self.module.state_dict().items()}
+        if any({name: value.shape for name, value in part.items()} != expected for part in (weights, kept or weights)):
+            raise ValueError("its weights are those of another module")
         state: dict[int, dict[str, torch.Tensor]] = {}
         for name, value in _of("optimiser/", tensors).items():
             row, key = name.split("/")
             state.setdefault(int(row), {})[key] = value
-        self.module.load_state_dict(_of("module/", tensors))
+        generators = tensors["generator"], tensors["torch"], tensors["cuda"] if self._on_gpu else None
         self.optimiser.load_state_dict({"state": state, "param_groups": about["groups"]})
         if self.scheduler:
             self.scheduler.load_state_dict(about["scheduler"])
-        self.generator.set_state(tensors["generator"])
-        torch.set_rng_state(tensors["torch"])
+        self.module.load_state_dict(weights)
+        self.generator.set_state(generators[0])
+        torch.set_rng_state(generators[1])
+        if generators[2] is not None:
+            torch.cuda.set_rng_state(generators[2])
 
 
 def _of(prefix: str, tensors: Tensors) -> dict[str, torch.Tensor]:

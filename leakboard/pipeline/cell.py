@@ -46,15 +46,16 @@ def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]], RowGuesse
     side = _victim_side(stages, corpus, auxiliary, published)
     gold = _gold(stages)
     log_progress("attacking")
+    unfinished = stages.unfinished_attack
+    stages.discard_old(unfinished)
     try:
         of_victim = _victim_metrics(stages, folder, side, gold)
-        unfinished = stages.unfinished_attack
-        stages.discard_old(unfinished)
         with stages.in_stage("attack", job.attack_needs) as cost, resumable(unfinished, "attack"):
             result = evaluate_attack(attack, side, of_victim)
-        stages.store.discard(unfinished)
     except NotApplicable as error:
+        stages.store.discard(unfinished)
         return skipped(one_line(error)), [], None
+    stages.store.discard(unfinished)
     record = make_record(
         job,
         "ok",

@@ -20,6 +20,7 @@ from leakboard.pipeline.shared import Shared
 from leakboard.randomness import Streams
 from leakboard.store import Store, digest
 from leakboard.suite.cells import Choice
+from leakboard.suite.code import package_digest
 from leakboard.suite.plan import Job
 from leakboard.suite.registry import Registry
 from leakboard.threats.threat import why_no_attack, why_no_fit
@@ -119,8 +120,13 @@ class Stages:
 
     @property
     def unfinished_attack(self) -> Path:
-        """Folder for the state of an unfinished attack; another one if the code of a plugin changes."""
-        return self.store.unfinished(self.job.folder, digest({"attack": self.job.key, "code": self.job.code}))
+        """Folder for the state of an unfinished attack.
+
+        Other publications, or other code in the attack's package, have another folder.
+        """
+        package = package_digest(type(self.job.cell.attack.build(self.registry)))
+        key = {"attack": self.job.key, "salt": self.folders.salt, "code": {**self.job.code, "package": package}}
+        return self.store.unfinished(self.job.folder, digest(key))
 
     def fitted_folder(self) -> Path:
         """Return the folder of the fitted victim; fit the victim if the folder is missing."""

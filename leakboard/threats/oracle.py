@@ -1,6 +1,6 @@
 """Answer an attack's questions to the victim, and record every text and word in them.
 
-An attacker that does not know the victim's encoder asks its own one instead. Nothing of this is a question.
+An attacker that does not know the victim's encoder encodes by its own one. That costs no question.
 """
 
 from __future__ import annotations
@@ -171,6 +171,11 @@ class Oracle:
         queries = self._side.fitted().publish_queries(Texts(texts), self._stream)
         return nearest(queries, self._side.published.documents["train"], k).similarity
 
+    @property
+    def knows_encoder(self) -> bool:
+        """Whether the attacker knows the victim's encoder, without its key and noise."""
+        return self._own_encoder is None
+
     def _require_known_encoder(self) -> None:
         if self._own_encoder is not None:
             raise NotApplicable(f"own_encoder: {self._own_encoder}, so the attacker does not know the victim's encoder")
@@ -241,3 +246,30 @@ class Oracle:
         named = frozenset(word for text in texts for word in words(text))
         self._queried |= named
         return named
+
+
+class Refusing(Oracle):
+    """Refuses to encode texts, for attacks whose vectors no encoder gives.
+
+    Args:
+        reason: of the refusal.
+    """
+
+    def __init__(self, reason: str):
+        self._reason = reason
+
+    def encode(self, texts: Texts) -> Floats:
+        """Refuse.
+
+        Raises:
+            NotApplicable: always.
+        """
+        raise NotApplicable(self._reason)
+
+    def unprotected(self, texts: Texts) -> Floats:
+        """Refuse.
+
+        Raises:
+            NotApplicable: always.
+        """
+        raise NotApplicable(self._reason)

@@ -33,7 +33,7 @@ from leakboard.metrics.member_scores import membership_metrics, text_only_area
 from leakboard.metrics.retrieval import half_of
 from leakboard.threats.candidates import draw_candidates, without_candidates
 from leakboard.threats.oracle import Oracle
-from leakboard.threats.stores import LEDGER, StolenStore, StoreThief, stolen_store
+from leakboard.threats.stores import LEDGER, StolenStore, StoreThief, oracle_of, stolen_store
 from leakboard.threats.threat import (
     AttackResult,
     Threat,
@@ -97,7 +97,7 @@ class PresenceThreat(Threat["PresenceAttack"]):
         exact = Texts([text for unit in drawn.units for text in unit])
         known = Texts([changed(text, attack.known_as, exact, rng) for text in exact])
         auxiliary = without_candidates(attacker_corpus(side), drawn, side.external_auxiliary)
-        oracle = Oracle(side, auxiliary)
+        oracle = oracle_of(side, attack, auxiliary)
         store = stolen_store(side, attack, exact) if attack.access == "vectors" else None
         view = PresenceView(known, auxiliary, side.published.claim, oracle)
         with also_shared(known):  # the candidates of all stores of a dataset are the same

@@ -85,7 +85,8 @@ class SecretsView:
     """The victim's claim; it is public, and so is the mechanism."""
     oracle: Oracle
     store: StolenStore | None = None
-    """The stolen store. If there is one, the known texts are the attacker's own, with vectors of the public encoder."""
+    """The stolen store. If there is one, the known texts are the attacker's own, with vectors of the public encoder, or
+    of the attacker's own one."""
     channel: TextChannel | None = None
     """The public rule that replaces words, for attackers who read the published texts; None: texts are rewritten."""
 

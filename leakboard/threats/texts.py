@@ -52,7 +52,8 @@ class TextsView:
     """Texts to choose options on."""
     oracle: Oracle
     store: StolenStore | None = None
-    """The stolen store. If there is one, the known texts are the attacker's own, with vectors of the public encoder."""
+    """The stolen store. If there is one, the known texts are the attacker's own, with vectors of the public encoder, or
+    of the attacker's own one."""
     known_encoder: bool = False
     """Whether the known vectors are in the public encoder's space, exactly or mapped to it."""
 
@@ -141,7 +142,7 @@ class TextsThreat(Threat["TextsAttack"]):
         oracle = oracle_of(side, attack, attacker_corpus(side))
         store = stolen_store(side, attack) if attack.steals_store else None
         train, dev = (known_texts(side, split, (), oracle if store else None) for split in ("train", "dev"))
-        view = TextsView(train, dev, oracle, store, known_encoder=store is not None)
+        view = TextsView(train, dev, oracle, store, known_encoder=store is not None and oracle.knows_encoder)
         _require_known_words(view.train.texts, side.corpus.texts("test"))
         reader = attack.fit(view, side.streams.seed_for("attack"))
         vectors, order = shuffled(observe(side, 1), side.streams.stream("shuffle"))

@@ -25,7 +25,7 @@ def test_more_publications_name_more_words():
     vectors = protect(positions(test))
     once, often = f1(BAG, view, vectors, test), f1(NoiseTrained(inner=BAG, publications=8), view, vectors, test)
     assert often > once + 0.02
-    assert oracle.asked == 100 + 7 * 200 + 3 * 100
+    assert oracle.asked == 7 * 200 + 3 * 100
 
 
 def test_without_noise_the_inner_attack_answers():
