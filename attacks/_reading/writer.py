@@ -92,10 +92,8 @@ class Writer:
         schedule = torch.optim.lr_scheduler.OneCycleLR(
             optimiser, training.learning_rate, total_steps=steps + 1, pct_start=WARM_UP, cycle_momentum=False
         )
-
-        folder = resume_dir("attack")
-        path = folder / f"{name}.safetensors" if folder else None
-        state = TrainingState(path, decoder, optimiser, schedule, generator) if path else None
+        folder, parts = resume_dir("attack"), (decoder, optimiser, schedule, generator)
+        state = TrainingState(folder / f"{name}.safetensors", *parts) if folder else None
 
         def loss_of(hints: Hints, codes: Sequence[torch.Tensor]) -> TextLoss:
             return lambda rows, by: decoder.loss(hints[rows], [codes[row] for row in rows], by)

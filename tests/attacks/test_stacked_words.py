@@ -1,14 +1,18 @@
 """Stacked words: sums of words' vectors are taken apart, and chance is not success."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from planted_texts import FakeOracle, Refusing, hashed, view_of
 from scipy.sparse import csr_matrix
+from sklearn.model_selection import GroupKFold
 
 from leakboard.attacks._reading import word_evidence
 from leakboard.attacks._reading.word_evidence import WordEvidence
 from leakboard.attacks.bag_of_words import BagOfWords, FittedBagOfWords
 from leakboard.attacks.stacked_words import StackedWords
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import Texts
 from leakboard.metrics.text_scores import bags, best_constant_bag, overlap
 from leakboard.models.search import normalised
@@ -63,6 +67,27 @@ def test_random_vectors_give_no_more_than_the_best_constant():
     rng = np.random.default_rng(3)
     guesses = StackedWords(bag=BAG).fit(view, 0)(rng.normal(size=(len(test), 60)).astype(np.float32))
     assert set_f1(guesses, test) < known + 0.03
+
+
+def test_publications_of_a_text_stay_in_one_part(monkeypatch):
+    """The trees that score a text learn from none of its publications; one text alone cannot be divided."""
+    parts = []
+
+    class Spy(GroupKFold):
+        def split(self, X, y=None, groups=None):
+            for train, test in super().split(X, y, groups):
+                parts.append((set(groups[train]), set(groups[test])))
+                yield train, test
+
+    monkeypatch.setattr("sklearn.model_selection.GroupKFold", Spy)
+    view = view_of(hashed, Refusing(), sizes=(200, 40))
+    twice = replace(view, dev=KnownTexts.joined([view.dev, view.dev]))
+    StackedWords(bag=BAG, trees=2).fit(twice, 0)
+    assert len(parts) == 4
+    assert all(not learned & scored for learned, scored in parts)
+    assert set.union(*(scored for _, scored in parts)) <= set(range(40))
+    with pytest.raises(NotApplicable, match="dev has 1 distinct texts; needed: 2"):
+        StackedWords(bag=BAG, trees=2).fit(replace(view, dev=view.dev.rows(np.array([0]))), 0)
 
 
 def test_a_refusal_leaves_the_fitted_vectors():

@@ -277,7 +277,7 @@ def test_a_thief_with_another_encoder_asks_the_victim_nothing(make_corpus, monke
     assert found["token_f1"] > 0.4  # the centre of a text, half of its words
 
 
-def test_the_oracle_of_an_unknown_encoder_refuses_whatever_needs_the_victims(make_corpus, monkeypatch):
+def test_an_oracle_with_an_own_encoder_refuses_questions_to_the_victim(make_corpus, monkeypatch):
     monkeypatch.setattr("leakboard.threats.oracle.public_encoder", lambda name: encoded)
     side = side_of(make_corpus, fresh=False)
     oracle = Oracle(side, side.auxiliary, own_encoder="MiniLM")
@@ -309,6 +309,12 @@ def test_a_store_of_its_own_is_published_as_often_as_asked_for(make_corpus, monk
     [
         (Linking, {"radius": 0.5}, "radius: 0.5 is not allowed with likely: false; allowed: null"),
         (Presence, {"radius": 0.5}, "radius: 0.5 is not allowed with likely: false; allowed: null"),
+        (
+            Linking,
+            {"likely": True, "radius": float("inf")},
+            "radius: inf is not allowed: input should be a finite number",
+        ),
+        (Aligned, {"publications": 2, "adaptive": False}, "publications: 2 is not allowed with adaptive: false"),
         (Linking, {"likely": True, "recompress": True}, "recompress: true is not allowed with likely: true"),
         (Presence, {"likely": True, "access": "scores"}, "likely: true is not allowed with access: scores"),
     ],

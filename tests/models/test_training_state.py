@@ -4,6 +4,7 @@ import logging
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from leakboard.models import training_state
 from leakboard.models.training import shuffled, train
@@ -81,9 +82,24 @@ def test_patience_that_was_at_its_end_is_still_at_its_end(tmp_path):
     assert trained(path, patience=2)[2] == 0
 
 
-def test_a_damaged_state_starts_again(tmp_path, caplog):
+def state_of(path, width):
+    module = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Linear(8, width))
+    optimiser = torch.optim.AdamW(module.parameters(), lr=0.05)
+    return TrainingState(path, module, optimiser, None, torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("damage", ["no state", "another module", "no history"])
+def test_a_state_that_cannot_be_used_changes_nothing(tmp_path, caplog, damage):
     path = tmp_path / "state.safetensors"
-    path.write_bytes(b"no state")
+    if damage == "no state":
+        path.write_bytes(b"no state")
+    elif damage == "another module":
+        state_of(path, 4).save([1.0], None)
+    else:
+        save_file({"module/0.weight": torch.zeros(1)}, path)
+    state = state_of(path, 3)
+    before = {name: value.clone() for name, value in state.module.state_dict().items()}
     with caplog.at_level(logging.INFO):
-        weights, *_ = trained(path)
-    assert same(weights, trained(None)[0])
+        assert state.load() == ([], None)
+    assert "starts again: the saved state cannot be used" in caplog.text
+    assert same(before, state.module.state_dict())

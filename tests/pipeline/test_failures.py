@@ -268,6 +268,23 @@ def test_a_full_disk_ends_the_run_and_keeps_finished_cells(bench, command_line, 
     assert bench.tables() == resumed
 
 
+def test_an_attack_goes_on_from_its_state_unless_its_code_has_changed(bench, run):
+    """The attack fails where it finds no state of its own; the state of a finished attack is removed."""
+    goes_on = """from leakboard.workspace import resume_dir
+        state = resume_dir("attack") / "state"
+        if not state.exists():
+            state.write_text("half")
+            raise ValueError("interrupted")"""
+    bench.plugin("ridge", "goes_on", before(SOLVE, goes_on))
+    assert run(attacks=["goes_on"])[2]["hashed", "goes_on"] != "ok"
+    (left,) = bench.out.glob(".cache/unfinished/*")
+    bench.plugin("ridge", "goes_on", before(SOLVE, goes_on, "other = 1"))
+    assert run(attacks=["goes_on"])[2]["hashed", "goes_on"] != "ok"
+    assert len(list(bench.out.glob(".cache/unfinished/*"))) == 2
+    assert run(attacks=["goes_on"])[2]["hashed", "goes_on"] == "ok"
+    assert list(bench.out.glob(".cache/unfinished/*")) == [left]
+
+
 def test_a_failure_names_the_innermost_line_of_the_plugin(bench, run):
     """The call goes through a library and back. An error that the engine finds has no line in the plugin."""
     call = "np.apply_along_axis(lambda row: 1 / 0, 1, view.vectors)"
