@@ -75,12 +75,12 @@ def test_the_page_of_sanitisers_prints_its_shares_to_two_digits():
 
 def test_the_page_on_reading_texts_has_the_numbers_of_its_board():
     board = pd.read_csv(ROOT / "leaderboards" / "text_inversion" / "leaderboard.csv")
-    names = {"static vectors": "static vectors", "Word2Vec": "mean of word2vec"}
+    names = {"Word2Vec, mean of the words": "mean of word2vec", "LSTM, trained for a task": "LSTM"}
     page = (ROOT / "docs" / "text_inversion.md").read_text("utf-8")
     lines = page[page.index("| without the vectors") :].partition("\n\n")[0].splitlines()
     for line in lines:
         encoder, *shown, found = [cell.strip() for cell in line.strip("|").split("|")]
-        of_encoder = board[board["victim"] == names.get(encoder.partition(",")[0], encoder.partition(",")[0])]
+        of_encoder = board[board["victim"] == names.get(encoder, encoder)]
         for dataset, number in zip([*(f"reviews, {n} words" for n in (8, 16, 32, 64)), "AG"], shown, strict=True):
             rows = (of_encoder if found else board)[lambda rows, name=dataset: rows["dataset"] == name]
             guessed = 1 - rows.loc[rows["attack"] == "stacked_words", "privacy_best_constant"].min()
@@ -93,6 +93,20 @@ def test_the_page_on_reading_texts_has_the_numbers_of_its_board():
     assert made["numbers_found"].max() < 0.0105
     numbers = board[~board["victim"].str.startswith("MiniLM,")].groupby("dataset")["numbers_found"].max()
     assert [round(numbers[name], 2) for name in ("AG", "reviews, 8 words")] == [0.4, 0.52]
+
+
+def test_the_table_of_few_pairs_has_the_numbers_of_its_board():
+    board = pd.read_csv(ROOT / "leaderboards" / "text_inversion" / "leaderboard.csv")
+    names = {"news": "AG, unknown encoder", "captions": "captions, unknown encoder"}
+    page = (ROOT / "docs" / "text_inversion.md").read_text("utf-8")
+    _, _, *lines = page[page.index("| texts | encoder of the victim") :].partition("\n\n")[0].splitlines()
+    assert len(lines) == 5
+    for line in lines:
+        texts, encoder, *shown = [cell.strip() for cell in line.strip("|").split("|")]
+        rows = board[(board["dataset"] == names[texts]) & (board["victim"] == encoder)].set_index("attack")
+        attacks = [f"words, another encoder (pairs={pairs})" for pairs in (20, 100, 1000)]
+        expected = [*rows.loc[attacks, "attack_score"], 1 - rows.loc[attacks[0], "privacy_best_constant"]]
+        assert list(map(float, shown)) == pytest.approx(expected, abs=0.0051), line
 
 
 @pytest.mark.slow
