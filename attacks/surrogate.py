@@ -1,6 +1,6 @@
 """Read texts from vectors of an unknown encoder, with few known pairs: ALGEN's setting, and TEIA's idea.
 
-1. The attacker encodes its own texts, and those of the known pairs, by an encoder that anybody has.
+1. The attacker encodes its own texts, and those of the known pairs, by another public encoder.
 2. Ridge regression on the pairs predicts stored vectors from these vectors. Left-out pairs show the errors.
 3. The inner attack learns from the stored vectors that its own texts might have, errors included, and from the pairs.
 4. It guesses from the stolen vectors as they are.
