@@ -104,10 +104,10 @@ def ticks(values: Sequence[float]) -> dict[str, Any]:
 
 
 def line_style(i: int) -> dict[str, Any]:
-    """Return colour and symbol of the i-th line."""
-    colour = COLOURS[i % len(COLOURS)]
+    """Return colour, symbol and dashes of the i-th line; each colour is used twice, then all repeat."""
+    colour, again = COLOURS[i % len(COLOURS)], i // len(COLOURS) % 2
     return {
         "mode": "lines+markers",
-        "line": {"color": colour},
-        "marker": {"color": colour, "symbol": SYMBOLS[i % len(SYMBOLS)], "size": 8},
+        "line": {"color": colour, "dash": "dot" if again else "solid"},
+        "marker": {"color": colour, "symbol": SYMBOLS[i % len(SYMBOLS)] + "-open" * again, "size": 8},
     }

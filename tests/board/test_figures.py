@@ -1,9 +1,13 @@
-"""Test the chart of a leaderboard: its points, their error bars, and the Pareto front."""
+"""Test the charts of a leaderboard: points, their error bars, the Pareto front, and lines that can be told apart."""
+
+import json
 
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
-from leakboard.board.figures import pareto_front, privacy_utility
+from leakboard.board.curves import line_style
+from leakboard.board.figures import COLOURS, pareto_front, privacy_utility
 
 
 def table(*rows):
@@ -60,3 +64,10 @@ def test_names_are_escaped_and_rows_without_numbers_are_left_out():
     assert "&lt;script&gt;" in points.hovertext[0]
     assert "&lt;b&gt;" in points.hovertext[0]
     assert not privacy_utility(table(("a", "", None, None))).data
+
+
+def test_twice_as_many_lines_as_colours_can_be_told_apart():
+    styles = [line_style(i) for i in range(2 * len(COLOURS))]
+    assert len({json.dumps(style, sort_keys=True) for style in styles}) == len(styles)
+    figure = go.Figure([go.Scatter(x=[1], y=[1], **style) for style in styles])  # refuses unknown symbols and dashes
+    assert figure.data[len(COLOURS)].marker.symbol == "circle-open"
