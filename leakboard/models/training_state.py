@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import torch
 
 from leakboard.errors import one_line
 from leakboard.logs import log_progress
+from leakboard.store import write_file
 
 Tensors = Mapping[str, torch.Tensor]
 SAVE_SECONDS = 30.0
@@ -42,7 +42,7 @@ class TrainingState:
             history: the dev loss after each epoch.
             kept: the weights of the best epoch.
         """
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         saved = self.optimiser.state_dict()
         tensors = {
@@ -55,10 +55,8 @@ class TrainingState:
         }
         scheduler = self.scheduler.state_dict() if self.scheduler else None
         about = json.dumps({"history": history, "groups": saved["param_groups"], "scheduler": scheduler})
-        temporary = self.path.with_name(f".{os.getpid()}.{self.path.name}")
         copies = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
-        save_file(copies, temporary, {"about": about})
-        os.replace(temporary, self.path)
+        write_file(self.path, save(copies, {"about": about}))
 
     @property
     def _on_gpu(self) -> bool:
@@ -90,15 +88,16 @@ class TrainingState:
         for name, value in _of("optimiser/", tensors).items():
             row, key = name.split("/")
             state.setdefault(int(row), {})[key] = value
-        generators = tensors["generator"], tensors["torch"], tensors["cuda"] if self._on_gpu else None
+        setters = {"generator": self.generator.set_state, "torch": torch.set_rng_state}
+        if self._on_gpu:
+            setters["cuda"] = torch.cuda.set_rng_state
+        numbers = {name: tensors[name] for name in setters}  # an error here changes nothing yet
         self.optimiser.load_state_dict({"state": state, "param_groups": about["groups"]})
         if self.scheduler:
             self.scheduler.load_state_dict(about["scheduler"])
         self.module.load_state_dict(weights)
-        self.generator.set_state(generators[0])
-        torch.set_rng_state(generators[1])
-        if generators[2] is not None:
-            torch.cuda.set_rng_state(generators[2])
+        for name, set_state in setters.items():
+            set_state(numbers[name])
 
 
 def _of(prefix: str, tensors: Tensors) -> dict[str, torch.Tensor]:
