@@ -15,7 +15,6 @@ from leakboard.interfaces import Corpus, Coverage, FittedVictim, Floats, Publica
 from leakboard.models import checkpoints
 from leakboard.models.pretrained import PretrainedVictim
 from leakboard.suite.options import Count, victim
-from leakboard.workspace import shared_rows
 
 if TYPE_CHECKING:
     from leakboard.models.transformer import TransformerEncoder
@@ -66,8 +65,7 @@ class FittedSentenceEncoder(FittedVictim):
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return pooled vectors; nothing is random, so the texts of a corpus are encoded once for all victims."""
-        distinct, places = Texts(texts).coded()
-        vectors = shared_rows("documents", self.encoder.identity, distinct, self.encoder.documents)[places]
+        vectors = self.encoder.shared_documents(Texts(texts))
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12) if self.normalise else vectors
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:

@@ -35,7 +35,6 @@ def public_encoder(name: PublicEncoder) -> Callable[[Texts], Floats]:
     """
     from leakboard.models import checkpoints, static_vectors
     from leakboard.models.search import normalised
-    from leakboard.workspace import shared_rows
 
     if name == "WordLlama":
         table = static_vectors.StaticVectors.read(*static_vectors.wordllama())
@@ -43,9 +42,4 @@ def public_encoder(name: PublicEncoder) -> Callable[[Texts], Floats]:
     from leakboard.models.transformer import TransformerEncoder
 
     minilm = TransformerEncoder(checkpoints.find(checkpoints.MINILM, None), TOKENS, "mean", "auto", BATCH)
-
-    def encode(texts: Texts) -> Floats:
-        distinct, places = texts.coded()
-        return normalised(shared_rows("documents", minilm.identity, distinct, minilm.documents))[places]
-
-    return encode
+    return lambda texts: normalised(minilm.shared_documents(texts))

@@ -24,6 +24,7 @@ from leakboard.models import frozen_states
 from leakboard.models.bert_layers import AttentionMask, BertLayers, HiddenStates
 from leakboard.models.checkpoints import Precision, TrainedPooling
 from leakboard.models.encoder import Encoder
+from leakboard.workspace import shared_rows
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -210,6 +211,11 @@ class TransformerEncoder(Encoder):
         config = self.model.config
         settings = (type(self.model), config.num_attention_heads, config.hidden_act, config.layer_norm_eps)
         return _digest(repr(settings), self.parts.embeddings, *self.parts.lower_layers)
+
+    def shared_documents(self, texts: Texts) -> Floats:
+        """Return the vectors of documents, float32 (n, d); texts that other work needs too are encoded once."""
+        distinct, places = texts.coded()
+        return shared_rows("documents", self.identity, distinct, self.documents)[places]
 
     @cached_property
     def identity(self) -> dict[str, Any]:
