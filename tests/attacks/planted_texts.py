@@ -1,10 +1,13 @@
 """Make texts of ten words, encoders that hide nothing or everything, and oracles that answer or refuse."""
 
+from functools import partial
+
 import numpy as np
 
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import Texts
+from leakboard.threats import oracle
 from leakboard.threats.secrets import KnownTexts
 from leakboard.threats.texts import TextsView
 
@@ -49,11 +52,7 @@ class FakeOracle:
         return self.protect(self.plain(texts))
 
 
-class Refusing:
-    def unprotected(self, texts):
-        raise NotApplicable("the victim cannot encode new texts")
-
-    encode = unprotected
+Refusing = partial(oracle.Refusing, "the victim cannot encode new texts")
 
 
 def view_of(encode, oracle, sizes=(400, 100), **knowledge):
