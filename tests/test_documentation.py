@@ -95,6 +95,28 @@ def test_the_page_on_reading_texts_has_the_numbers_of_its_board():
     assert [round(numbers[name], 2) for name in ("AG", "reviews, 8 words")] == [0.4, 0.52]
 
 
+def test_the_sentences_on_reading_texts_have_the_numbers_of_its_board():
+    board = pd.read_csv(ROOT / "leaderboards" / "text_inversion" / "leaderboard.csv")
+    rows = board.set_index(["dataset", "victim", "attack"]).sort_index()
+    german = [
+        rows.loc[("German reviews, 16 words", victim), "attack_score"].max()
+        for victim in ("MiniLM", "static vectors", "mean of word2vec")
+    ]
+    noisy = rows.loc[("reviews, 8 words", "MiniLM, Gaussian noise of 0.05"), "attack_score"]
+    trained = ("MiniLM, last layer trained", "MiniLM, last layer and pooler trained", "MiniLM")
+    recall = [rows.loc[("AG", victim), "retrieval_recall@10"].max() for victim in trained]
+    page = " ".join((ROOT / "docs" / "text_inversion.md").read_text("utf-8").split())
+    for sentence, numbers in {
+        "gives an F1 of {}, static vectors {} and Word2Vec {}": german,
+        "vectors of 8 words give {}, and {} to an attacker": [
+            noisy.drop("stacked_words, fresh noise").max(),
+            noisy["stacked_words, fresh noise"],
+        ],
+        "on news recall@10 is {}, and {} behind the pooler ({} as released)": recall,
+    }.items():
+        assert sentence.format(*(f"{number:.2f}".removeprefix("0") for number in numbers)) in page
+
+
 def test_the_table_of_few_pairs_has_the_numbers_of_its_board():
     board = pd.read_csv(ROOT / "leaderboards" / "text_inversion" / "leaderboard.csv")
     names = {"news": "AG, unknown encoder", "captions": "captions, unknown encoder"}
