@@ -9,8 +9,8 @@ A run that is interrupted resumes from its saved state: the same batches, negati
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import time
 import zipfile
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from leakboard.models.skip_gram.noisy_tables import Descent, NoiseStream, NoisyT
 from leakboard.models.skip_gram.pairs import Pairs
 from leakboard.models.skip_gram.sampling import PaperAccounting, Participation, Sampler
 from leakboard.randomness import derived_seed, stream
-from leakboard.store import digest
+from leakboard.store import digest, write_file
 
 STATE = "training.npz"
 LOG_SECONDS, SAVE_SECONDS = 5.0, 60.0
@@ -128,7 +128,11 @@ class Training:
                 saved = time.monotonic()
 
     def save(self, folder: Path) -> None:
-        """Write the state, noise that is still due included, in one piece. It is no private release."""
+        """Write the state, noise that is still due included, in one piece. It is no private release.
+
+        Raises:
+            StorageError: the disk is full, or the folder cannot be written.
+        """
         state = {
             "run": self.identity,
             "step": self.step,
@@ -140,13 +144,9 @@ class Training:
         if isinstance(self.participation, PaperAccounting):
             arrays["spent"] = self.participation.spent
         arrays |= {f"after {step}": vectors for step, vectors in self.published.items()}
-        folder.mkdir(parents=True, exist_ok=True)
-        temporary = folder / f".{os.getpid()}.{STATE}"  # two processes may train the same run
-        with temporary.open("wb") as file:
-            np.savez(file, state=np.frombuffer(json.dumps(state).encode(), np.uint8), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, folder / STATE)
+        content = io.BytesIO()
+        np.savez(content, state=np.frombuffer(json.dumps(state).encode(), np.uint8), **arrays)
+        write_file(folder / STATE, content.getvalue())
 
     def load(self, folder: Path) -> None:
         """Resume from the state that `save` wrote; an error leaves the run as it was.
