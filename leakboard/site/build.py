@@ -19,7 +19,7 @@ from leakboard.site.board_pages import ALONE, board_page, victims
 from leakboard.site.charts import Figure
 from leakboard.site.claims import claims_page
 from leakboard.site.content import Board, make_board, read_board, slug
-from leakboard.site.encoders import encoder_pages
+from leakboard.site.encoders import Grid, encoder_pages
 from leakboard.site.needs import attack_seconds, needs_of
 from leakboard.site.own_report import Notes, own_report
 from leakboard.site.pages import page
@@ -272,7 +272,8 @@ def _listing(
     facts: Sequence[tuple[str, str]] = (),
     text: str = "",
     charts: Sequence[tuple[str, Figure]] = (),
+    grid: Grid | None = None,
 ) -> str:
     more = {"eyebrow": eyebrow, "heading": heading, "intro": intro, "listings": listings, "label": label, "text": text}
-    more["facts"] = facts
-    return _page("listing", "../", title=heading, charts=charts, documentation=documentation, **more)
+    more |= {"facts": facts, "charts": charts, "grid": grid}
+    return _page("listing", "../", title=heading, documentation=documentation, **more)

@@ -25,6 +25,39 @@ NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True)
+class GridCell:
+    """What an encoder gives away in a comparison."""
+
+    advantage: float
+    """Advantage of the strongest attack on the encoder's least private row, from 0 to 1."""
+    leads: bool
+    """Whether the encoder leaks least, or cannot be told from the one that does."""
+
+    @property
+    def text(self) -> str:
+        """The advantage, with two decimals."""
+        return decimals(self.advantage, 2)
+
+
+@dataclass(frozen=True)
+class GridPart:
+    """The comparisons about one kind of secret."""
+
+    title: str
+    comparisons: Sequence[tuple[str, Sequence[GridCell | None]]]
+    """Datasets, each with a cell for each encoder; None: the encoder was not attacked there."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What all encoders give away, at a glance."""
+
+    encoders: Sequence[tuple[str, str]]
+    """Names and files of their pages, those of most comparisons first."""
+    parts: Sequence[GridPart]
+
+
+@dataclass(frozen=True)
 class Comparison:
     """The encoders that were attacked for the same secrets of one dataset, on any board."""
 
@@ -85,14 +118,25 @@ def comparisons(boards: Sequence[Board]) -> list[Comparison]:
 
 
 def _dataset_names(rows: Sequence[Row]) -> dict[str, str]:
-    """Return the name of each dataset by its label, with its options if several datasets have the name."""
-    names = {row["dataset_options"]: row["dataset"] for row in rows}
-    several = Counter(names.values())
-    options = {label: ", ".join(f"{key}={value}" for key, value in parse(label)[1].items()) for label in names}
-    return {
-        label: f"{name} ({options[label]})" if several[name] > 1 and options[label] else name
-        for label, name in names.items()
-    }
+    """Return the name of each dataset by its label, with a board that uses it if several datasets have the name."""
+    named = {row["dataset_options"]: (row["dataset"], row["board"]) for row in reversed(rows)}
+    several = Counter(name for name, _ in named.values())
+    return {label: f"{name} ({board})" if several[name] > 1 else name for label, (name, board) in named.items()}
+
+
+def grid(compared: Sequence[Comparison]) -> Grid:
+    """Return the advantage of the strongest attack for each comparison and encoder."""
+    counts = Counter(row["encoder"] for one in compared for row in one.best)
+    encoders = sorted(counts, key=lambda name: (-counts[name], natural(name)))
+    parts: dict[str, list[tuple[str, Sequence[GridCell | None]]]] = {}
+    for one in compared:
+        known = {row["encoder"]: row for row in one.best if finite(row["attack_advantage"])}
+        cells = [
+            GridCell(known[name]["attack_advantage"], name in one.leaders) if name in known else None
+            for name in encoders
+        ]
+        parts.setdefault(one.view.short_title, []).append((one.dataset, cells))
+    return Grid([(name, file_of(name)) for name in encoders], [GridPart(*part) for part in parts.items()])
 
 
 def answer(compared: Sequence[Comparison]) -> str:
@@ -155,7 +199,8 @@ def encoder_pages(boards: Sequence[Board]) -> dict[str, Mapping[str, Any]]:
     pages: dict[str, Mapping[str, Any]] = {
         "index.html": {
             "heading": QUESTION,
-            "text": "\n".join([*(f"{text}\n" for text in first), *(f"- {one.sentence}" for one in compared)]),
+            "text": "\n\n".join(first),
+            "grid": grid(compared) if compared else None,
             "listings": [_table(f"{one.dataset}, {one.view.short_title}", one.rows) for one in compared],
         }
     }

@@ -219,6 +219,39 @@ class TestEncoders:
         made = [one for records in (rows, swapped) for one in comparisons([board("b", *records)])]
         assert answer(made).startswith("It depends on the secret. Of 2 comparisons: one encoder leaks least in 2 (")
 
+    def test_a_grid_has_a_cell_for_each_encoder_and_marks_those_that_leak_least(self, boards, board):
+        read = [
+            record(name, threat="texts", attack_metric="token_f1", secrets=("text",)) for name in ("lstm", LAST_LAYER)
+        ]
+        shown = encoder_pages([*boards, board("reading", *read)])["index.html"]["grid"]
+        assert [name for name, _ in shown.encoders] == ["LSTM", "MiniLM"]
+        (people, words) = shown.parts
+        assert people.title == "gender"
+        ((dataset, (lstm, minilm)),) = people.comparisons
+        assert dataset == "ag(duplicates=keep)"
+        assert (lstm.leads, minilm.leads) == (True, False)
+        assert lstm.advantage < minilm.advantage
+        ((_, cells),) = words.comparisons
+        assert not any(cell.leads for cell in cells)
+
+    def test_an_encoder_that_was_not_attacked_has_an_empty_cell(self, boards, board):
+        bag = board("three", *(on_ag(name, secrets=("age",)) for name in ("lstm", "embedding_bag")))
+        shown = encoder_pages([*boards, bag])["index.html"]["grid"]
+        assert [name for name, _ in shown.encoders] == ["LSTM", "MiniLM", "embedding bag"]
+        filled = [[cell is not None for cell in cells] for part in shown.parts for _, cells in part.comparisons]
+        assert sorted(filled) == [[True, False, True], [True, True, False]]
+
+    def test_datasets_of_one_name_are_told_apart_by_their_boards(self, tmp_path):
+        def on_reviews(users):
+            label = f"generated_reviews(users={users})"
+            return [dataclasses.replace(on_ag(victim), dataset=label) for victim in ("lstm", LAST_LAYER)]
+
+        made = [
+            make_board(name, "", on_reviews(users), tmp_path, tmp_path, common=True)
+            for name, users in (("one", 300), ("two", 600))
+        ]
+        assert [one.dataset for one in comparisons(made)] == ["generated reviews (one)", "generated reviews (two)"]
+
     def test_one_encoder_is_not_compared(self, board):
         (one,) = comparisons([board("b", on_ag("lstm"))])
         assert one.sentence == ""
