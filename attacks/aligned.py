@@ -60,6 +60,8 @@ class Aligned(StoreThief):
     starts: Count = STARTS
     """Largest number of patterns of signs from which a rotation, or the map of ``unwhitened``, is sought. 79 find most
     maps."""
+    transport: bool = False
+    """Whether optimal transport between own and stolen vectors refines a rotation that was found without pairs."""
     adaptive: bool = True
     """Whether the inner attack learns from a store of the attacker's own, mapped by all its texts."""
     publications: Count = 1
@@ -86,7 +88,9 @@ class Aligned(StoreThief):
         """Find the map, and train the inner attack on the attacker's own texts."""
         train, dev = view.train, view.dev
         encoder = KnownEncoder.of(view.oracle.unprotected, train.vectors, view.store)
-        stolen = encoder.align(self.alignment, seed, starts=self.starts).without_still(train.vectors)
+        stolen = encoder.align(self.alignment, seed, starts=self.starts, transport=self.transport).without_still(
+            train.vectors
+        )
         if self.adaptive and (own := own_store(view.oracle, train.texts, seed)) is not None:
             rng = np.random.default_rng(seed)
 

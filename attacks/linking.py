@@ -45,6 +45,8 @@ class Linking(LinkingAttack):
     starts: Count = STARTS
     """Largest number of patterns of signs from which a rotation, or the map of ``unwhitened``, is sought. 79 find most
     maps."""
+    transport: bool = False
+    """Whether optimal transport between own and stolen vectors refines a rotation that was found without pairs."""
     adaptive: bool = True
     """Whether the attacker also compares with a store of its own that is protected in the same way."""
     recompress: bool = False
@@ -91,7 +93,9 @@ class Linking(LinkingAttack):
         sought = np.array([plain(text) not in own for text in view.candidates], bool)
 
         def link(vectors: Floats) -> Links:
-            alignment = encoder.seeing(vectors).align(self.alignment, seed, known, starts=self.starts)
+            alignment = encoder.seeing(vectors).align(
+                self.alignment, seed, known, starts=self.starts, transport=self.transport
+            )
             mapped, others = alignment(vectors), alignment(view.store.vectors)
             law = NoiseLaw.fit(np.concatenate([others, mapped]), known, np.random.default_rng(seed), radius=self.radius)
             if law is None:
@@ -109,7 +113,9 @@ class Linking(LinkingAttack):
 
     def _links(self, vectors: Floats, encoder: KnownEncoder, known: Floats, space: str, seed: int) -> Links:
         """Return the links of test vectors in one space."""
-        alignment = encoder.seeing(vectors).align(self.alignment, seed, known, starts=self.starts)
+        alignment = encoder.seeing(vectors).align(
+            self.alignment, seed, known, starts=self.starts, transport=self.transport
+        )
         mapped = alignment(vectors)
         found = search(mapped, known, mapped, DEPTH)
         searched = "" if found.recall == 1 else f"; approximate search with recall {found.recall:.3f}"

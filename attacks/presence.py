@@ -42,6 +42,8 @@ class Presence(PresenceAttack):
     starts: Count = STARTS
     """Largest number of patterns of signs from which a rotation, or the map of ``unwhitened``, is sought. 79 find most
     maps."""
+    transport: bool = False
+    """Whether optimal transport between own and stolen vectors refines a rotation that was found without pairs."""
     recompress: bool = False
     """Whether the attacker compresses candidates by the centres that stolen vectors show."""
     likely: bool = False
@@ -67,7 +69,9 @@ class Presence(PresenceAttack):
             compress = compression(store.vectors) if self.recompress else lambda vectors: vectors
             own, known = (compress(encode(texts)) for texts in (own_texts(view.auxiliary), view.candidates))
             encoder = KnownEncoder.of(lambda texts: compress(encode(texts)), own, store)
-            stored = encoder.align(self.alignment, seed, known, starts=self.starts)(store.vectors)
+            stored = encoder.align(self.alignment, seed, known, starts=self.starts, transport=self.transport)(
+                store.vectors
+            )
             if not self.likely:
                 return search(known, stored, stored, 1).similarity[:, 0]
             texts = np.concatenate([known, own])  # own texts may be stored, too, and explain vectors

@@ -9,6 +9,7 @@ from leakboard.attacks._alignment.align import Method, align
 from leakboard.attacks._alignment.alignment import Alignment, Pairs
 from leakboard.attacks._alignment.linear_maps import ridge
 from leakboard.attacks._alignment.rotation import STARTS, procrustes
+from leakboard.attacks._alignment.transport import transported
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Integers, Texts
 from leakboard.models.search import Neighbours, nearest, normalised
@@ -57,7 +58,15 @@ class KnownEncoder:
         """Return the same attacker with more stolen vectors, float32 (n, e)."""
         return replace(self, stored=np.concatenate([self.stored, vectors]))
 
-    def align(self, method: Method, seed: int, candidates: Floats | None = None, *, starts: int = STARTS) -> Alignment:
+    def align(
+        self,
+        method: Method,
+        seed: int,
+        candidates: Floats | None = None,
+        *,
+        starts: int = STARTS,
+        transport: bool = False,
+    ) -> Alignment:
         """Return a map from the stored vectors to the encoder's space.
 
         A map that neighbourhoods found is fitted again to stored vectors and candidates that are each other's nearest.
@@ -70,6 +79,7 @@ class KnownEncoder:
             seed: draws the rows of each step.
             candidates: vectors of texts that may be stored, float32 (c, d); None: there are none.
             starts: largest number of patterns of signs from which a rotation is sought.
+            transport: whether optimal transport refines a rotation that was found without pairs.
 
         Raises:
             NotApplicable: the method does not fit the dimensions, the rows or the pairs.
@@ -81,8 +91,10 @@ class KnownEncoder:
             raise NotApplicable(f"alignment: {error}") from None
         if found.method == "none":
             raise NotApplicable(f"alignment: {found.details}")
+        if transport and self.pairs is None and found.method == "rotation":
+            found = transported(found, self.own, self.stored, seed)
         if candidates is None and self.pairs is None and found.method in ("rotation", "unwhitened"):
-            return _fitted_to_near_texts(found, self.own, self.stored)
+            return _fitted_to_near_texts(found, self.own, self.stored, least=4 if transport else 1)
         if candidates is None or found.method not in REFINED:
             return found
         refined = found
@@ -101,7 +113,7 @@ class KnownEncoder:
         return replace(refined, details=f"{found.details}; {fitted}")
 
 
-def _fitted_to_near_texts(found: Alignment, own: Floats, stored: Floats) -> Alignment:
+def _fitted_to_near_texts(found: Alignment, own: Floats, stored: Floats, least: int = 1) -> Alignment:
     """Fit a map again to near texts: stored and own vectors that are each other's nearest.
 
     Means of neighbours shrink towards the overall mean; near texts do not. Squared errors are weighted by the fourth
@@ -113,7 +125,7 @@ def _fitted_to_near_texts(found: Alignment, own: Floats, stored: Floats) -> Alig
     for _ in range(NEAR_ROUNDS):
         mapped, before = stored @ matrix, rows
         rows, partners = mutual_nearest(mapped, own)
-        if len(rows) <= own.shape[1]:  # too few to fix every direction
+        if len(rows) <= least * own.shape[1]:  # too few to fix every direction
             return found
         if np.array_equal(rows, before):
             break

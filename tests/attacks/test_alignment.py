@@ -12,6 +12,7 @@ from leakboard.attacks._alignment.linear_maps import ridge
 from leakboard.attacks._alignment.moments import scale_and_noise
 from leakboard.attacks._alignment.permutation import find_order
 from leakboard.attacks._alignment.rotation import procrustes
+from leakboard.attacks._alignment.transport import transport_plan
 from leakboard.errors import RequestError
 from leakboard.privacy.protections.whitening import Whitening
 
@@ -324,3 +325,42 @@ def test_few_pairs_do_not_judge_maps_for_links(own, truth):
     few, many = (align(own, noisy, pairs_of(truth, noisy, count), for_links=True) for count in (20, 120))
     assert "closeness" in few.details
     assert "margin of left-out pairs" in many.details
+
+
+class TestTransport:
+    """Optimal transport refines a rotation for which neighbourhoods had too few texts."""
+
+    def test_a_plan_gives_rows_and_columns_equal_weights(self, rng):
+        cosines = rng.uniform(-1, 1, (30, 20)).astype(np.float32)
+        plan = transport_plan(cosines, 0.2)
+        assert np.allclose(plan.sum(1), 1, atol=1e-5)
+        assert np.allclose(plan.sum(0), 30 / 20, atol=1e-2)
+
+    def test_by_hand(self):
+        """By symmetry of two rows and columns the scalings are equal: the plan is a softmax."""
+        plan = transport_plan(np.array([[1, 0], [0, 1]], np.float32), 0.5)
+        assert np.allclose(
+            plan, [[1 / (1 + np.exp(-2)), 1 / (1 + np.exp(2))], [1 / (1 + np.exp(2)), 1 / (1 + np.exp(-2))]]
+        )
+
+    def test_rows_share_a_column_that_is_nearest_to_all(self):
+        """The nearest column of both rows is the first. Each column has the same weight, so the second row gives in."""
+        plan = transport_plan(np.array([[1, 0.2], [0.9, 0.7]], np.float32), 0.05)
+        assert plan.argmax(1).tolist() == [0, 1]
+
+    def test_it_refines_a_rough_rotation(self, rng):
+        own, truth = (texts(seed, 300, 60) for seed in (1, 2))
+        stored = 3 * truth @ rotation_of(rng, 60)
+        rough, refined = (KnownEncoder(own, None, stored).align("rotation", 0, transport=on) for on in (False, True))
+        errors = [np.linalg.norm(each(stored) - truth) for each in (refined, rough)]
+        assert "refined by optimal transport" in refined.details
+        assert errors[0] < 0.9 * errors[1]
+
+    def test_it_finds_nothing_where_nothing_is(self, own, truth, rng):
+        stored = np.stack([row @ rotation_of(rng) for row in truth])  # a fresh key for each vector
+        assert linked(KnownEncoder(own, None, stored).align("rotation", 0, transport=True)(stored), truth) < 0.03
+
+    def test_pairs_need_no_transport(self, own, truth, rng):
+        stored = truth @ rotation_of(rng)
+        found = KnownEncoder(own, pairs_of(truth, stored, 30), stored).align("rotation", 0, transport=True)
+        assert "transport" not in found.details
