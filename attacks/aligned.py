@@ -61,7 +61,8 @@ class Aligned(StoreThief):
     """Largest number of patterns of signs from which a rotation, or the map of ``unwhitened``, is sought. 79 find most
     maps."""
     transport: bool = False
-    """Whether optimal transport between own and stolen vectors refines a rotation that was found without pairs."""
+    """Whether optimal transport between own and stolen vectors refines a rotation that was found without pairs. Then a
+    refinement must bring stolen vectors nearer to own ones."""
     adaptive: bool = True
     """Whether the inner attack learns from a store of the attacker's own, mapped by all its texts."""
     publications: Count = 1

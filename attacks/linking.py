@@ -46,7 +46,8 @@ class Linking(LinkingAttack):
     """Largest number of patterns of signs from which a rotation, or the map of ``unwhitened``, is sought. 79 find most
     maps."""
     transport: bool = False
-    """Whether optimal transport between own and stolen vectors refines a rotation that was found without pairs."""
+    """Whether optimal transport between own and stolen vectors refines a rotation that was found without pairs. Then a
+    refinement must bring stolen vectors nearer to own ones."""
     adaptive: bool = True
     """Whether the attacker also compares with a store of its own that is protected in the same way."""
     recompress: bool = False

@@ -43,7 +43,8 @@ class Presence(PresenceAttack):
     """Largest number of patterns of signs from which a rotation, or the map of ``unwhitened``, is sought. 79 find most
     maps."""
     transport: bool = False
-    """Whether optimal transport between own and stolen vectors refines a rotation that was found without pairs."""
+    """Whether optimal transport between own and stolen vectors refines a rotation that was found without pairs. Then a
+    refinement must bring stolen vectors nearer to own ones."""
     recompress: bool = False
     """Whether the attacker compresses candidates by the centres that stolen vectors show."""
     likely: bool = False

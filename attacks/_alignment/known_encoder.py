@@ -7,6 +7,7 @@ import numpy as np
 
 from leakboard.attacks._alignment.align import Method, align
 from leakboard.attacks._alignment.alignment import Alignment, Pairs
+from leakboard.attacks._alignment.criterion import closeness
 from leakboard.attacks._alignment.linear_maps import ridge
 from leakboard.attacks._alignment.rotation import STARTS, procrustes
 from leakboard.attacks._alignment.transport import transported
@@ -30,6 +31,8 @@ The first method finds the same kind of map by pairs alone.
 REFINEMENTS = 2
 NEAR_ROUNDS = 10
 """Largest number of times that a map is fitted again to near texts."""
+JUDGES = 500
+"""Number of stored vectors that judge a refinement."""
 SAMPLE = 20
 """Number of texts on which two encoders are compared."""
 
@@ -72,7 +75,7 @@ class KnownEncoder:
         A map that neighbourhoods found is fitted again to stored vectors and candidates that are each other's nearest.
         Some of these links judge which method fits them best. If to them another text is as near, they are chance, and
         the map stays as it was. Without candidates and pairs, own texts take their place, and nothing judges the result
-        (`_fitted_to_near_texts`).
+        (`_fitted_to_near_texts`). With ``transport`` closeness to own texts judges.
 
         Args:
             method: how to align; ``auto`` takes what fits best.
@@ -91,10 +94,8 @@ class KnownEncoder:
             raise NotApplicable(f"alignment: {error}") from None
         if found.method == "none":
             raise NotApplicable(f"alignment: {found.details}")
-        if transport and self.pairs is None and found.method == "rotation":
-            found = transported(found, self.own, self.stored, seed)
-        if candidates is None and self.pairs is None and found.method in ("rotation", "unwhitened"):
-            return _fitted_to_near_texts(found, self.own, self.stored, least=4 if transport else 1)
+        if self.pairs is None:
+            found = self._refined(found, seed, transport, to_near_texts=candidates is None)
         if candidates is None or found.method not in REFINED:
             return found
         refined = found
@@ -112,8 +113,22 @@ class KnownEncoder:
         fitted = f"fitted again by {refined.method} to {len(linked[0])} linked texts"
         return replace(refined, details=f"{found.details}; {fitted}")
 
+    def _refined(self, found: Alignment, seed: int, transport: bool, to_near_texts: bool) -> Alignment:
+        """Refine a map that was found without pairs. With ``transport`` a step must bring vectors nearer to own ones."""
+        judges = self.stored[np.random.default_rng(seed).permutation(len(self.stored))[:JUDGES]]
 
-def _fitted_to_near_texts(found: Alignment, own: Floats, stored: Floats, least: int = 1) -> Alignment:
+        def nearer(refined: Alignment) -> Alignment:
+            return max((found, refined), key=lambda fitted: closeness(fitted, self.own, judges, seed))
+
+        if transport and found.method == "rotation":
+            found = nearer(transported(found, self.own, self.stored, seed))
+        if to_near_texts and found.method in ("rotation", "unwhitened"):
+            refined = _fitted_to_near_texts(found, self.own, self.stored)
+            found = nearer(refined) if transport else refined
+        return found
+
+
+def _fitted_to_near_texts(found: Alignment, own: Floats, stored: Floats) -> Alignment:
     """Fit a map again to near texts: stored and own vectors that are each other's nearest.
 
     Means of neighbours shrink towards the overall mean; near texts do not. Squared errors are weighted by the fourth
@@ -125,7 +140,7 @@ def _fitted_to_near_texts(found: Alignment, own: Floats, stored: Floats, least: 
     for _ in range(NEAR_ROUNDS):
         mapped, before = stored @ matrix, rows
         rows, partners = mutual_nearest(mapped, own)
-        if len(rows) <= least * own.shape[1]:  # too few to fix every direction
+        if len(rows) <= own.shape[1]:  # too few to fix every direction
             return found
         if np.array_equal(rows, before):
             break

@@ -356,6 +356,17 @@ class TestTransport:
         assert "refined by optimal transport" in refined.details
         assert errors[0] < 0.9 * errors[1]
 
+    def test_near_texts_that_are_none_change_nothing(self, rng):
+        """No own text is near a stored one. So links by chance make the map worse, and transport is kept as it is."""
+        own, truth = (texts(seed, 300, 60) for seed in (1, 2))
+        found = KnownEncoder(own, None, truth @ rotation_of(rng, 60)).align("rotation", 0, transport=True)
+        assert "near own texts" not in found.details
+
+    def test_near_texts_still_refine(self, own, truth, rng):
+        own[:150] = truth[:150] + 0.02 * rng.normal(size=(150, DIM))
+        found = KnownEncoder(own, None, truth @ rotation_of(rng)).align("rotation", 0, transport=True)
+        assert "near own texts" in found.details
+
     def test_it_finds_nothing_where_nothing_is(self, own, truth, rng):
         stored = np.stack([row @ rotation_of(rng) for row in truth])  # a fresh key for each vector
         assert linked(KnownEncoder(own, None, stored).align("rotation", 0, transport=True)(stored), truth) < 0.03
