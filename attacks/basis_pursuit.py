@@ -1,0 +1,133 @@
+"""Read the exact words of texts from vectors that are means of known vectors, by basis pursuit.
+
+An encoder that averages vectors of tokens or words gives away which ones they are, and how often: few means have two
+explanations. The attacker finds the vectors in a public table of tokens, or asks for the vectors of words. A linear
+program finds the likeliest sum (`_reading.mean_decoder`), where a bag of words over the same units gives the costs.
+Most solutions prove to be right: whole numbers of units have exactly this mean. Other texts, and words that the encoder
+does not know, are read by `stacked_words`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field
+
+from leakboard.attacks.bag_of_words import BagOfWords, FittedBagOfWords
+from leakboard.attacks.stacked_words import FittedStack, StackedWords
+from leakboard.interfaces import Floats
+from leakboard.logs import log_progress
+from leakboard.models import static_vectors
+from leakboard.models.public_encoders import files_of
+from leakboard.suite.options import ALWAYS_NAMED, Count, attack, part
+from leakboard.threats.texts import TextGuesses, TextsAttack, TextsView
+
+if TYPE_CHECKING:
+    from leakboard.attacks._reading.averages import Units
+    from leakboard.attacks._reading.mean_decoder import MeanDecoder
+
+UNSEEN = 0.02
+"""How often a unit counts that is in no known text."""
+LEAST_COST, MOST_COST = 0.02, 25.0
+"""Limits of the costs of units (nats)."""
+SURPRISE = 3.0
+"""Most by which the bag of words raises a unit's cost above that of its frequency (nats)."""
+LOG_EVERY = 20
+"""Texts between two lines of progress."""
+
+
+@attack(revision=1)
+class BasisPursuit(TextsAttack):
+    stack: Annotated[part({"stacked_words": StackedWords}), ALWAYS_NAMED] = Field(default=StackedWords())  # type: ignore[valid-type]
+    """The attack that reads texts without an exact solution, with its options."""
+    bag: Annotated[part({"bag_of_words": BagOfWords}), ALWAYS_NAMED] = Field(default=BagOfWords(vocabulary=10_000))  # type: ignore[valid-type]
+    """The bag of units that gives the costs, with its options."""
+    table: Literal["WordLlama"] | None = "WordLlama"
+    """Public table whose tokens are tried as units before words are asked for; null: none."""
+    words: Count = 20_000
+    """Largest number of words whose vectors are asked for: the most frequent ones of the attacker's texts."""
+    atoms: Count = 2_000
+    """Number of units that a linear program may choose from, the likeliest ones."""
+    rounds: Count = 3
+    """Most linear programs for a text."""
+    iterations: Count = 20_000
+    """Most iterations of the simplex method in a linear program."""
+    longest: Count = 160
+    """Most units of an exact solution."""
+
+    uses_gpu: ClassVar[bool] = True
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return an attack without a public table, and with narrow networks."""
+        return cls(stack=StackedWords.example(folder), bag=BagOfWords.example(folder), table=None, atoms=50)
+
+    @classmethod
+    def availability(cls) -> str:
+        """Return whether the default table is installed."""
+        return static_vectors.availability()
+
+    def fingerprint(self) -> str:
+        """Identify the files of the public table."""
+        return "" if self.table is None else files_of(self.table)
+
+    def fit(self, view: TextsView, seed: int) -> "FittedPursuit":
+        """Find the units whose vectors are averaged, and train the bag of units and the stack.
+
+        Raises:
+            NotApplicable: published vectors are no means of vectors of tokens or words.
+        """
+        from leakboard.attacks._reading.averages import asked_words, public_tokens
+        from leakboard.attacks._reading.mean_decoder import Limits, MeanDecoder
+
+        units = None if self.table is None else public_tokens(view)
+        if units is None or not units.make(view.train):
+            units = asked_words(view, self.words)
+        texts = [text for text in units.split(view.train.texts) if text]
+        rows = {name: row for row, name in enumerate(units.names)}
+        counts = np.full(len(rows), UNSEEN)
+        np.add.at(counts, [rows[name] for text in texts for name in text], 1)
+        length = sum(map(len, texts)) / len(texts)
+        limits = Limits(self.atoms, self.rounds, self.iterations, self.longest)
+        decoder = MeanDecoder.of(units.vectors, counts, length, limits)
+        expected = counts / counts.sum() * length
+        log_progress("training a bag of units")
+        bag = self.bag.fit_units(view, seed, units.split)
+        places = np.array([rows[name] for name in bag.vocabulary.units])
+        return FittedPursuit(units, decoder, expected, bag, places, self.stack.fit(view, seed))
+
+
+@dataclass(frozen=True)
+class FittedPursuit:
+    units: "Units"
+    decoder: "MeanDecoder"
+    expected: Floats
+    """Mean number of each unit in a text, float64 (units,)."""
+    bag: FittedBagOfWords
+    places: np.ndarray
+    """The unit of each code of the bag, int64 (codes,)."""
+    stack: FittedStack
+
+    def __call__(self, vectors: Floats) -> TextGuesses:
+        """Name the words of each text, without an order."""
+        stacked = self.stack(vectors)
+        texts, certified = [], 0
+        for row, vector in enumerate(vectors):
+            if row % LOG_EVERY == 0:
+                log_progress(f"text {row + 1}/{len(vectors)}")
+            found = self.decoder(vector.astype(np.float64), self._costs(vector))
+            certified += found.certified
+            texts.append(" ".join(self.units.join(found.counts)) if found.certified else stacked.texts[row])
+        details = f"{certified} of {len(texts)} exact, of {self.units.source}; the others: {stacked.details}"
+        return TextGuesses(texts, ordered=False, details=details)
+
+    def _costs(self, vector: Floats) -> Floats:
+        """Return -ln P(the unit is in the text) for each unit, float64 (units,), in nats.
+
+        The bag of units gives the probability. For units that it does not know, and at least, their frequency does.
+        """
+        rarity = np.minimum(-np.log(np.minimum(self.expected, 0.95)), MOST_COST)
+        costs = rarity.copy()
+        costs[self.places] = np.logaddexp(0, -self.bag.log_odds(vector[None])[0].astype(np.float64))
+        return np.clip(costs, LEAST_COST, rarity + SURPRISE)
