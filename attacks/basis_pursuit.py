@@ -112,14 +112,14 @@ class FittedPursuit:
     def __call__(self, vectors: Floats) -> TextGuesses:
         """Name the words of each text, without an order."""
         stacked = self.stack(vectors)
-        texts, certified = [], 0
+        texts, exact = [], 0
         for row, vector in enumerate(vectors):
             if row % LOG_EVERY == 0:
                 log_progress(f"text {row + 1}/{len(vectors)}")
             found = self.decoder(vector.astype(np.float64), self._costs(vector))
-            certified += found.certified
-            texts.append(" ".join(self.units.join(found.counts)) if found.certified else stacked.texts[row])
-        details = f"{certified} of {len(texts)} exact, of {self.units.source}; the others: {stacked.details}"
+            exact += bool(found)
+            texts.append(" ".join(self.units.join(found)) if found else stacked.texts[row])
+        details = f"{exact} of {len(texts)} exact, of {self.units.source}; the others: {stacked.details}"
         return TextGuesses(texts, ordered=False, details=details)
 
     def _costs(self, vector: Floats) -> Floats:

@@ -26,17 +26,6 @@ LEAST_SHARE = 1e-5
 """Smaller shares of a solution are zeros."""
 OFFSET = 0.15
 """Added to the expected number of a unit before costs are divided by it (units)."""
-PRESENT = 0.4
-"""Expected number from which a unit of a solution that is not certified counts as present (units)."""
-
-
-@dataclass(frozen=True)
-class Decoded:
-    """The units of a mean."""
-
-    counts: dict[int, int]
-    """How often each row of the table is in the mean; 1 if the solution is not certified."""
-    certified: bool
 
 
 @dataclass(frozen=True)
@@ -89,26 +78,25 @@ class MeanDecoder:
         whitening = (axes / np.sqrt(values)).T
         return cls(rows, centre, whitening, whitening @ centred.T, length, limits)
 
-    def __call__(self, mean: Floats, costs: Floats) -> Decoded:
-        """Decode a mean, float64 (d,).
+    def __call__(self, mean: Floats, costs: Floats) -> dict[int, int]:
+        """Return how often each row is in a mean, float64 (d,); empty if no solution is certified.
 
         Args:
             mean: of some rows of the table.
-            costs: of each unit, float (units,), positive; -ln P(the unit is in the text) for instance.
+            costs: of each unit, float64 (units,), positive; for instance -ln P(the unit is in the text).
         """
         target = self.whitening @ (mean - self.centre)
         columns = self._likely(target, costs)
         slack = ROUNDING * np.abs(mean).max() * np.linalg.norm(self.whitening, axis=1)
-        expected, prices = np.zeros(len(columns)), costs[columns]
+        prices = costs[columns]
         for _ in range(self.limits.rounds):
             shares = self._shares(columns, target, prices, slack)
             if shares is None:
                 break
             if counts := self._certified(columns, shares, mean):
-                return Decoded(counts, certified=True)
-            expected = shares * self.length
-            prices = costs[columns] / (expected + OFFSET)
-        return Decoded({int(unit): 1 for unit in columns[expected > PRESENT]}, certified=False)
+                return counts
+            prices = costs[columns] / (shares * self.length + OFFSET)
+        return {}
 
     def _likely(self, target: Floats, costs: Floats) -> np.ndarray:
         """Return the rows whose presence makes the target likeliest, costs included, ascending int64 (atoms,).
