@@ -1,10 +1,10 @@
 """Read the exact words of texts from vectors that are means of known vectors, by basis pursuit.
 
-An encoder that averages vectors of tokens or words gives away which ones they are, and how often: few means have two
-explanations. The attacker finds the vectors in a public table of tokens, or asks for the vectors of words. A linear
-program finds the likeliest sum (`_reading.mean_decoder`), where a bag of words over the same units gives the costs.
-Most solutions prove to be right: whole numbers of units have exactly this mean. Other texts, and words that the encoder
-does not know, are read by `stacked_words`.
+An encoder that averages vectors of tokens or words gives away which ones they are: hardly ever have two texts the same
+mean. The attacker finds the vectors in a public table of tokens, or asks for the vectors of words. A linear program
+(`_reading.mean_decoder`) finds the units of a mean. Its costs are by a bag of words over these units. An answer is
+exact if whole numbers of units have this mean. Other texts are read by `stacked_words`. Words that the encoder does not
+know leave no trace, and are not named.
 """
 
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ class BasisPursuit(TextsAttack):
         from leakboard.attacks._reading.mean_decoder import Limits, MeanDecoder
 
         units = None if self.table is None else public_tokens(view)
-        if units is None or not units.make(view.train):
+        if units is None or not units.explain(view.train):
             units = asked_words(view, self.words)
         texts = [text for text in units.split(view.train.texts) if text]
         rows = {name: row for row, name in enumerate(units.names)}
@@ -125,7 +125,8 @@ class FittedPursuit:
     def _costs(self, vector: Floats) -> Floats:
         """Return -ln P(the unit is in the text) for each unit, float64 (units,), in nats.
 
-        The bag of units gives the probability. For units that it does not know, and at least, their frequency does.
+        The bag gives the probability; of units that it does not know, the share in known texts does. The bag may raise
+        a cost by no more than `SURPRISE`.
         """
         rarity = np.minimum(-np.log(np.minimum(self.expected, 0.95)), MOST_COST)
         costs = rarity.copy()

@@ -26,7 +26,7 @@ LARGEST_ERROR = 1e-3
 
 @dataclass(frozen=True)
 class Units:
-    """Units, and how texts are made of them."""
+    """Units with their vectors, and how texts are split into units and joined again."""
 
     names: list[str]
     vectors: Floats
@@ -38,7 +38,7 @@ class Units:
     source: str
     """Where the vectors are from."""
 
-    def make(self, known: KnownTexts) -> bool:
+    def explain(self, known: KnownTexts) -> bool:
         """Return whether vectors of known texts are the means of their units' vectors."""
         if known.vectors.shape[1] != self.vectors.shape[1]:
             return False
@@ -84,7 +84,7 @@ def asked_words(view: TextsView, limit: int) -> Units:
     counts = Counter(word for text in [*view.train.texts, *view.dev.texts] for word in words(text))
     first = sorted({word for text in view.train.texts[:SAMPLE] for word in words(text)})
     others = sorted(counts.keys() - set(first), key=lambda word: (-counts[word], word))[:limit]
-    if not _words(first, encode, who).make(view.train):
+    if not _words(first, encode, who).explain(view.train):
         raise NotApplicable("the published vectors are no means of vectors of words")
     log_progress(f"asking for the vectors of {len(others)} words")
     return _words([*first, *others], encode, who)

@@ -38,7 +38,7 @@ class Joiner:
         counts = Counter(string for text in texts for string in text.split())
         strings: Counter[String] = Counter()
         for tokens, count in zip(vectors.tokens(list(counts)), counts.values(), strict=True):
-            strings[tuple(token for token in tokens if _has_letters(vectors, token))] += count
+            strings[tuple(token for token in tokens if _belongs_to_word(vectors, token))] += count
         del strings[()]
         by_first: dict[int, list[String]] = {}
         for string in strings:
@@ -48,7 +48,7 @@ class Joiner:
 
     def __call__(self, counts: Mapping[int, int]) -> list[str]:
         """Return the words of tokens, from how often each is in the text; without counts, in alphabetical order."""
-        left = Counter({token: count for token, count in counts.items() if _has_letters(self.vectors, token)})
+        left = Counter({token: count for token, count in counts.items() if _belongs_to_word(self.vectors, token)})
         strings = self._known_strings(left)
         left -= Counter(token for string in strings for token in string)
         strings += [(token,) for token in left.elements() if self._starts(token)]
@@ -94,7 +94,7 @@ class Joiner:
         return str(self.vectors.tokenizer.id_to_token(token)).startswith(START)
 
 
-def _has_letters(vectors: StaticVectors, token: int) -> bool:
+def _belongs_to_word(vectors: StaticVectors, token: int) -> bool:
     """Return whether a token is more than punctuation; a lone blank is, since it begins a number."""
     text = str(vectors.tokenizer.id_to_token(token))
     return text == START or bool(words(text.removeprefix(START)))

@@ -81,6 +81,8 @@ class MeanDecoder:
     def __call__(self, mean: Floats, costs: Floats) -> dict[int, int]:
         """Return how often each row is in a mean, float64 (d,); empty if no solution is certified.
 
+        Of multiples of the same counts, which have the same mean, the smallest ones are returned.
+
         Args:
             mean: of some rows of the table.
             costs: of each unit, float64 (units,), positive; for instance -ln P(the unit is in the text).

@@ -167,8 +167,8 @@ def test_tokens_of_the_public_table_are_units_without_a_question(public):
     assert guesses.texts == ["bluray dont great", "black"]
     assert guesses.details.startswith("2 of 2 exact, of 12 public tokens")
     other = TextsView(*(KnownTexts(texts, averaged(texts), {}) for texts in parts), Refusing())
-    assert not public_tokens(other).make(other.train)
-    assert public_tokens(view).make(view.train)
+    assert not public_tokens(other).explain(other.train)
+    assert public_tokens(view).explain(view.train)
 
 
 @pytest.mark.parametrize(
