@@ -7,7 +7,7 @@ exact if whole numbers of units have this mean. Other texts are read by `stacked
 know leave no trace, and are not named.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
@@ -18,9 +18,11 @@ from leakboard.attacks.bag_of_words import BagOfWords, FittedBagOfWords
 from leakboard.attacks.stacked_words import FittedStack, StackedWords
 from leakboard.interfaces import Floats
 from leakboard.logs import log_progress
+from leakboard.metrics.text_scores import bags, overlap
 from leakboard.models import static_vectors
 from leakboard.models.public_encoders import files_of
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack, part
+from leakboard.threats.secrets import KnownTexts
 from leakboard.threats.texts import TextGuesses, TextsAttack, TextsView
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ LEAST_COST, MOST_COST = 0.02, 25.0
 """Limits of the costs of units (nats)."""
 SURPRISE = 3.0
 """Most by which the bag of words raises a unit's cost above that of its frequency (nats)."""
+DEV_TEXTS = 40
+"""Dev texts that decide who reads texts without an exact solution."""
 LOG_EVERY = 20
 """Texts between two lines of progress."""
 
@@ -40,7 +44,8 @@ LOG_EVERY = 20
 @attack(revision=1)
 class BasisPursuit(TextsAttack):
     stack: Annotated[part({"stacked_words": StackedWords}), ALWAYS_NAMED] = Field(default=StackedWords())  # type: ignore[valid-type]
-    """The attack that reads texts without an exact solution, with its options."""
+    """The attack that reads texts without an exact solution, with its options, unless inexact solutions are better on
+    dev."""
     bag: Annotated[part({"bag_of_words": BagOfWords}), ALWAYS_NAMED] = Field(default=BagOfWords(vocabulary=10_000))  # type: ignore[valid-type]
     """The bag of units that gives the costs, with its options."""
     table: Literal["WordLlama"] | None = "WordLlama"
@@ -95,7 +100,8 @@ class BasisPursuit(TextsAttack):
         log_progress("training a bag of units")
         bag = self.bag.fit_units(view, seed, units.split)
         places = np.array([rows[name] for name in bag.vocabulary.units])
-        return FittedPursuit(units, decoder, expected, bag, places, self.stack.fit(view, seed))
+        fitted = FittedPursuit(units, decoder, expected, bag, places, self.stack.fit(view, seed))
+        return replace(fitted, prefers_stack=fitted.is_stack_better(view.dev))
 
 
 @dataclass(frozen=True)
@@ -108,19 +114,37 @@ class FittedPursuit:
     places: np.ndarray
     """The unit of each code of the bag, int64 (codes,)."""
     stack: FittedStack
+    prefers_stack: bool = True
+    """Whether the stack reads texts without an exact solution better than solutions that are not exact."""
 
     def __call__(self, vectors: Floats) -> TextGuesses:
         """Name the words of each text, without an order."""
-        stacked = self.stack(vectors)
-        texts, exact = [], 0
+        stacked, sums, exact = self._read(vectors)
+        pairs = zip(exact, sums, stacked.texts, strict=True)
+        texts = [by_sum if proved or not self.prefers_stack else by_stack for proved, by_sum, by_stack in pairs]
+        others = f"the stack: {stacked.details}" if self.prefers_stack else "solutions that are not exact"
+        details = f"{sum(exact)} of {len(vectors)} exact, of {self.units.source}; the others by {others}"
+        return TextGuesses(texts, ordered=False, details=details)
+
+    def is_stack_better(self, dev: KnownTexts) -> bool:
+        """Return whether the stack's F1 is higher on those dev texts without an exact solution."""
+        stacked, sums, exact = self._read(dev.vectors[:DEV_TEXTS])
+        true, by_stack, by_sums = (
+            bags([text for text, proved in zip(texts, exact, strict=False) if not proved], counted=False)
+            for texts in (dev.texts, stacked.texts, sums)
+        )
+        return overlap(by_stack, true)[2].value >= overlap(by_sums, true)[2].value
+
+    def _read(self, vectors: Floats) -> tuple[TextGuesses, list[str], np.ndarray]:
+        """Return the texts by the stack, those by linear programs, and which of the latter are exact, bool (n,)."""
+        stacked, sums, exact = self.stack(vectors), [], np.zeros(len(vectors), bool)
         for row, vector in enumerate(vectors):
             if row % LOG_EVERY == 0:
                 log_progress(f"text {row + 1}/{len(vectors)}")
             found = self.decoder(vector.astype(np.float64), self._costs(vector))
-            exact += bool(found)
-            texts.append(" ".join(self.units.join(found)) if found else stacked.texts[row])
-        details = f"{exact} of {len(texts)} exact, of {self.units.source}; the others: {stacked.details}"
-        return TextGuesses(texts, ordered=False, details=details)
+            sums.append(" ".join(self.units.join(found.counts)))
+            exact[row] = found.certified
+        return stacked, sums, exact
 
     def _costs(self, vector: Floats) -> Floats:
         """Return -ln P(the unit is in the text) for each unit, float64 (units,), in nats.

@@ -26,6 +26,17 @@ LEAST_SHARE = 1e-5
 """Smaller shares of a solution are zeros."""
 OFFSET = 0.15
 """Added to the expected number of a unit before costs are divided by it (units)."""
+PRESENT = 0.4
+"""Expected number from which a unit of a solution that is not certified counts as present (units)."""
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """The units of a mean."""
+
+    counts: dict[int, int]
+    """How often each row of the table is in the mean; of a solution that is not certified once each."""
+    certified: bool
 
 
 @dataclass(frozen=True)
@@ -78,8 +89,8 @@ class MeanDecoder:
         whitening = (axes / np.sqrt(values)).T
         return cls(rows, centre, whitening, whitening @ centred.T, length, limits)
 
-    def __call__(self, mean: Floats, costs: Floats) -> dict[int, int]:
-        """Return how often each row is in a mean, float64 (d,); empty if no solution is certified.
+    def __call__(self, mean: Floats, costs: Floats) -> Decoded:
+        """Decode a mean, float64 (d,).
 
         Of multiples of the same counts, which have the same mean, the smallest ones are returned.
 
@@ -90,15 +101,16 @@ class MeanDecoder:
         target = self.whitening @ (mean - self.centre)
         columns = self._likely(target, costs)
         slack = ROUNDING * np.abs(mean).max() * np.linalg.norm(self.whitening, axis=1)
-        prices = costs[columns]
+        present, prices = columns[:0], costs[columns]
         for _ in range(self.limits.rounds):
             shares = self._shares(columns, target, prices, slack)
             if shares is None:
                 break
             if counts := self._certified(columns, shares, mean):
-                return counts
-            prices = costs[columns] / (shares * self.length + OFFSET)
-        return {}
+                return Decoded(counts, certified=True)
+            expected = shares * self.length
+            present, prices = columns[expected > PRESENT], costs[columns] / (expected + OFFSET)
+        return Decoded({int(unit): 1 for unit in present}, certified=False)
 
     def _likely(self, target: Floats, costs: Floats) -> np.ndarray:
         """Return the rows whose presence makes the target likeliest, costs included, ascending int64 (atoms,).

@@ -1,5 +1,7 @@
 """Basis pursuit: means of known vectors give away what they are made of, and only proofs count as exact."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from planted_texts import FakeOracle, Refusing, hashed, view_of
@@ -7,7 +9,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from leakboard.attacks._reading.averages import SAMPLE, asked_words, public_tokens
 from leakboard.attacks._reading.joining import Joiner
-from leakboard.attacks._reading.mean_decoder import Limits, MeanDecoder
+from leakboard.attacks._reading.mean_decoder import Decoded, Limits, MeanDecoder
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.basis_pursuit import BasisPursuit
 from leakboard.attacks.stacked_words import StackedWords
@@ -17,7 +19,7 @@ from leakboard.interfaces import Texts
 from leakboard.models import static_vectors
 from leakboard.models.static_vectors import StaticVectors
 from leakboard.threats.secrets import KnownTexts
-from leakboard.threats.texts import TextsView
+from leakboard.threats.texts import TextGuesses, TextsView
 
 LIMITS = Limits(atoms=400, rounds=3, iterations=10_000, longest=40)
 WORDS = [f"word{i}" for i in range(120)]
@@ -42,6 +44,10 @@ PIECES = [
 
 def decoder_of(table, length=4.0, limits=LIMITS):
     return MeanDecoder.of(table, np.ones(len(table)), length, limits)
+
+
+def exactly(counts):
+    return Decoded(counts, certified=True)
 
 
 def averaged(texts):
@@ -87,9 +93,9 @@ def test_a_hand_worked_mean_is_decoded_and_costs_choose_between_two_explanations
     """(2, 1) / 3 is the mean of (1, 0) twice and (0, 1), and also that of (1, 0), (1, 1) and (0, 0)."""
     mean = np.array([2.0, 1.0]) / 3
     corners = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], np.float32)
-    assert decoder_of(corners[:3])(mean, np.ones(3)) == {0: 2, 1: 1}
-    assert decoder_of(corners)(mean, np.array([1.0, 1, 5, 5])) == {0: 2, 1: 1}
-    assert decoder_of(corners)(mean, np.array([1.0, 9, 1, 1])) == {0: 1, 2: 1, 3: 1}
+    assert decoder_of(corners[:3])(mean, np.ones(3)) == exactly({0: 2, 1: 1})
+    assert decoder_of(corners)(mean, np.array([1.0, 1, 5, 5])) == exactly({0: 2, 1: 1})
+    assert decoder_of(corners)(mean, np.array([1.0, 9, 1, 1])) == exactly({0: 1, 2: 1, 3: 1})
 
 
 class TestPlanted:
@@ -104,18 +110,18 @@ class TestPlanted:
         for _ in range(10):
             chosen = self.RNG.choice(500, 8)
             truth = {int(row): int(count) for row, count in zip(*np.unique(chosen, return_counts=True), strict=True)}
-            assert self.DECODE(self.VECTORS[chosen].mean(0).astype(np.float64), self.COSTS) == truth
+            assert self.DECODE(self.VECTORS[chosen].mean(0).astype(np.float64), self.COSTS) == exactly(truth)
 
     @pytest.mark.parametrize("noise", [1e-4, 1e-2])
     def test_a_noisy_mean_is_not_certified(self, noise):
         mean = self.VECTORS[:8].mean(0) + noise * self.RNG.normal(size=64)
-        assert self.DECODE(mean, self.COSTS) == {}
+        assert not self.DECODE(mean, self.COSTS).certified
 
     @pytest.mark.parametrize("limits", [Limits(400, 3, 10_000, 7), Limits(400, 3, 1, 40), Limits(4, 3, 10_000, 40)])
     def test_a_limit_that_is_too_small_leaves_a_mean_undecoded(self, limits):
         mean = self.VECTORS[:8].mean(0).astype(np.float64)
-        assert self.DECODE(mean, self.COSTS) == dict.fromkeys(range(8), 1)
-        assert decoder_of(self.VECTORS, 8.0, limits)(mean, self.COSTS) == {}
+        assert self.DECODE(mean, self.COSTS) == exactly(dict.fromkeys(range(8), 1))
+        assert not decoder_of(self.VECTORS, 8.0, limits)(mean, self.COSTS).certified
 
 
 def test_exact_words_come_back_and_the_stack_reads_the_others(fitted):
@@ -185,3 +191,34 @@ def test_tokens_of_the_public_table_are_units_without_a_question(public):
 )
 def test_tokens_are_joined_as_in_known_texts_or_else_to_a_rare_word(public, known, tokens, expected):
     assert Joiner.of(public, known)(tokens) == expected
+
+
+@pytest.mark.parametrize(("sums", "stack"), [(["word1 word2"], ["word3"]), (["word3"], ["word1 word2"])])
+def test_dev_decides_who_reads_texts_without_an_exact_solution(fitted, sums, stack):
+    """The text of the second vector has an exact solution, so it says nothing about the others."""
+    dev = KnownTexts(Texts(["word1 word2", "word4"]), averaged(["word1", "word4"]), {})
+    readings = TextGuesses([*stack, "word5"], ordered=False), [*sums, "word4"], np.array([False, True])
+
+    class Fixed(type(fitted)):
+        def _read(self, vectors):
+            return readings
+
+    fixed = Fixed(**vars(fitted))
+    assert fixed.is_stack_better(dev) == (stack == ["word1 word2"])
+    for prefers in (True, False):
+        read = dataclasses.replace(fixed, prefers_stack=prefers)(dev.vectors)
+        assert read.texts == [*(stack if prefers else sums), "word4"]
+
+
+def test_of_long_texts_inexact_solutions_name_words():
+    """The means have 24 coordinates, so 12 vectors of 120 are too many to be found for sure."""
+    rng, table = np.random.default_rng(3), np.stack(list(TABLE.values()))
+    decode, shares = decoder_of(table, 12.0), []
+    exact: list[bool] = []
+    for _ in range(20):
+        chosen = rng.choice(len(table), 12, replace=False)
+        found = decode(table[chosen].mean(0).astype(np.float64), np.ones(len(table)))
+        exact.append(found.certified)
+        shares.append(len(found.counts.keys() & set(chosen.tolist())) / max(1, len(found.counts)))
+    assert np.mean(exact) < 0.5
+    assert np.mean(shares) > 2 * 12 / 120  # chance
