@@ -1,6 +1,6 @@
 """Read the exact words of texts from vectors that are means of known vectors, by basis pursuit.
 
-An encoder that averages vectors of tokens or words gives away which ones they are: hardly ever have two texts the same
+An encoder that averages vectors of tokens or words gives away which ones they are: two texts hardly ever have the same
 mean. The attacker finds the vectors in a public table of tokens, or asks for the vectors of words. A linear program
 (`_reading.mean_decoder`) finds the units of a mean. Its costs are by a bag of words over these units. An answer is
 exact if whole numbers of units have this mean. Other texts are read by `stacked_words`. Words that the encoder does not
