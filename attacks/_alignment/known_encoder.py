@@ -114,7 +114,7 @@ class KnownEncoder:
         return replace(refined, details=f"{found.details}; {fitted}")
 
     def _refined(self, found: Alignment, seed: int, transport: bool, to_near_texts: bool) -> Alignment:
-        """Refine a map that was found without pairs. With ``transport`` a step must bring vectors nearer to own ones."""
+        """Refine a map that was found without pairs; with ``transport`` only as far as vectors come nearer."""
         judges = self.stored[np.random.default_rng(seed).permutation(len(self.stored))[:JUDGES]]
 
         def nearer(refined: Alignment) -> Alignment:
