@@ -3,8 +3,9 @@
 An encoder that averages vectors of tokens or words gives away which ones they are: two texts hardly ever have the same
 mean. The attacker finds the vectors in a public table of tokens, or asks for the vectors of words. A linear program
 (`_reading.mean_decoder`) finds the units of a mean. Its costs are by a bag of words over these units. An answer is
-exact if whole numbers of units have this mean. Other texts are read by `stacked_words`. Words that the encoder does not
-know leave no trace, and are not named.
+exact if whole numbers of units have this mean; of several such answers the cheapest counts. Dev decides whether
+`stacked_words` or the inexact solution reads the other texts. Words that the encoder does not know leave no trace, and
+are not named.
 """
 
 from dataclasses import dataclass, replace
@@ -36,7 +37,8 @@ LEAST_COST, MOST_COST = 0.02, 25.0
 SURPRISE = 3.0
 """Most by which the bag of words raises a unit's cost above that of its frequency (nats)."""
 DEV_TEXTS = 40
-"""Dev texts that decide who reads texts without an exact solution."""
+"""Dev texts that decide who reads texts without an exact solution. The stack and the joining of tokens learned from
+them, too, so they flatter both."""
 LOG_EVERY = 20
 """Texts between two lines of progress."""
 
@@ -49,9 +51,10 @@ class BasisPursuit(TextsAttack):
     bag: Annotated[part({"bag_of_words": BagOfWords}), ALWAYS_NAMED] = Field(default=BagOfWords(vocabulary=10_000))  # type: ignore[valid-type]
     """The bag of units that gives the costs, with its options."""
     table: Literal["WordLlama"] | None = "WordLlama"
-    """Public table whose tokens are tried as units before words are asked for; null: none."""
+    """Public table whose tokens are tried as units before words are asked for. null: none, as without its package."""
     words: Count = 20_000
-    """Largest number of words whose vectors are asked for: the most frequent ones of the attacker's texts."""
+    """Largest number of words whose vectors are asked for: the most frequent ones of the attacker's texts,
+    beyond those of a sample of texts."""
     atoms: Count = 2_000
     """Number of units that a linear program may choose from, the likeliest ones."""
     rounds: Count = 3
@@ -68,14 +71,13 @@ class BasisPursuit(TextsAttack):
         """Return an attack without a public table, and with narrow networks."""
         return cls(stack=StackedWords.example(folder), bag=BagOfWords.example(folder), table=None, atoms=50)
 
-    @classmethod
-    def availability(cls) -> str:
-        """Return whether the default table is installed."""
-        return static_vectors.availability()
+    @property
+    def _has_table(self) -> bool:
+        return self.table is not None and static_vectors.availability() == "ready"
 
     def fingerprint(self) -> str:
         """Identify the files of the public table."""
-        return "" if self.table is None else files_of(self.table)
+        return files_of(self.table) if self.table and self._has_table else ""
 
     def fit(self, view: TextsView, seed: int) -> "FittedPursuit":
         """Find the units whose vectors are averaged, and train the bag of units and the stack.
@@ -86,7 +88,7 @@ class BasisPursuit(TextsAttack):
         from leakboard.attacks._reading.averages import asked_words, public_tokens
         from leakboard.attacks._reading.mean_decoder import Limits, MeanDecoder
 
-        units = None if self.table is None else public_tokens(view)
+        units = public_tokens(view) if self._has_table else None
         if units is None or not units.explain(view.train):
             units = asked_words(view, self.words)
         texts = [text for text in units.split(view.train.texts) if text]
@@ -121,7 +123,7 @@ class FittedPursuit:
         """Name the words of each text, without an order."""
         stacked, sums, exact = self._read(vectors)
         pairs = zip(exact, sums, stacked.texts, strict=True)
-        texts = [by_sum if proved or not self.prefers_stack else by_stack for proved, by_sum, by_stack in pairs]
+        texts = [by_sum if certified or not self.prefers_stack else by_stack for certified, by_sum, by_stack in pairs]
         others = f"the stack: {stacked.details}" if self.prefers_stack else "solutions that are not exact"
         details = f"{sum(exact)} of {len(vectors)} exact, of {self.units.source}; the others by {others}"
         return TextGuesses(texts, ordered=False, details=details)
@@ -130,7 +132,7 @@ class FittedPursuit:
         """Return whether the stack's F1 is higher on those dev texts without an exact solution."""
         stacked, sums, exact = self._read(dev.vectors[:DEV_TEXTS])
         true, by_stack, by_sums = (
-            bags([text for text, proved in zip(texts, exact, strict=False) if not proved], counted=False)
+            bags([text for text, certified in zip(texts, exact, strict=False) if not certified], counted=False)
             for texts in (dev.texts, stacked.texts, sums)
         )
         return overlap(by_stack, true)[2].value >= overlap(by_sums, true)[2].value

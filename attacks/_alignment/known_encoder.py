@@ -114,17 +114,24 @@ class KnownEncoder:
         return replace(refined, details=f"{found.details}; {fitted}")
 
     def _refined(self, found: Alignment, seed: int, transport: bool, to_near_texts: bool) -> Alignment:
-        """Refine a map that was found without pairs; with ``transport`` only as far as vectors come nearer."""
-        judges = self.stored[np.random.default_rng(seed).permutation(len(self.stored))[:JUDGES]]
+        """Refine a map that was found without pairs.
 
-        def nearer(refined: Alignment) -> Alignment:
-            return max((found, refined), key=lambda fitted: closeness(fitted, self.own, judges, seed))
-
+        With ``transport`` a step is tried without some stored vectors, the judges. If it brings them nearer to own
+        vectors, it is taken with all.
+        """
+        if to_near_texts and not transport and found.method in ("rotation", "unwhitened"):
+            return _fitted_to_near_texts(found, self.own, self.stored)
+        steps: list[Callable[[Alignment, Floats], Alignment]] = []
         if transport and found.method == "rotation":
-            found = nearer(transported(found, self.own, self.stored, seed))
-        if to_near_texts and found.method in ("rotation", "unwhitened"):
-            refined = _fitted_to_near_texts(found, self.own, self.stored)
-            found = nearer(refined) if transport else refined
+            steps.append(lambda start, stored: transported(start, self.own, stored, seed))
+        if transport and to_near_texts and found.method in ("rotation", "unwhitened"):
+            steps.append(lambda start, stored: _fitted_to_near_texts(start, self.own, stored))
+        order = np.random.default_rng(seed).permutation(len(self.stored))
+        judges, others = np.split(self.stored[order], [min(JUDGES, len(order) // 5)])
+        for step in steps:
+            tried = step(found, others)
+            before, after = (closeness(fitted, self.own, judges, seed) for fitted in (found, tried))
+            found = step(found, self.stored) if after > before else found
         return found
 
 

@@ -74,6 +74,8 @@ class Joiner:
         gains = np.array([UNKNOWN * len(string) - self.costs[string] for string in fitting])
         limits = LinearConstraint(needed, ub=np.array(list(counts.values())))
         result = milp(-gains, constraints=limits, integrality=np.ones(len(fitting)), bounds=Bounds(0, np.inf))
+        if result.x is None:
+            return []
         return [string for string, count in zip(fitting, result.x, strict=True) for _ in range(round(count))]
 
     def _continued(self, start: String, inner: Sequence[int]) -> String:

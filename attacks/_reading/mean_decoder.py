@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import Floats
 
 RIDGE = 1e-3
@@ -78,12 +79,17 @@ class MeanDecoder:
             counts: how often each unit is in known texts, float (units,), positive.
             length: mean number of units of a text.
             limits: on the work.
+
+        Raises:
+            NotApplicable: all rows are equal.
         """
         rows: Floats = table.astype(np.float64)
         shares = counts / counts.sum()
         centre = shares @ rows
         centred = rows - centre
         covariance = (centred.T * shares) @ centred
+        if not covariance.any():
+            raise NotApplicable("all words have the same vector")
         covariance += RIDGE * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
         values, axes = np.linalg.eigh(covariance)
         whitening = (axes / np.sqrt(values)).T

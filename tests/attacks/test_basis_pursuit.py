@@ -1,4 +1,4 @@
-"""Basis pursuit: means of known vectors give away what they are made of, and only proofs count as exact."""
+"""Basis pursuit: means of known vectors give away what they are made of; whole numbers of units count as exact."""
 
 import dataclasses
 
@@ -101,20 +101,20 @@ def test_a_hand_worked_mean_is_decoded_and_costs_choose_between_two_explanations
 class TestPlanted:
     """Means of 8 of 500 random vectors in 64 dimensions, a vector may be in a mean twice."""
 
-    RNG = np.random.default_rng(1)
-    VECTORS = RNG.normal(size=(500, 64)).astype(np.float32)
+    VECTORS = np.random.default_rng(1).normal(size=(500, 64)).astype(np.float32)
     DECODE = decoder_of(VECTORS, 8.0)
     COSTS = np.full(500, 4.0)
 
     def test_all_means_are_decoded(self):
+        rng = np.random.default_rng(2)
         for _ in range(10):
-            chosen = self.RNG.choice(500, 8)
+            chosen = rng.choice(500, 8)
             truth = {int(row): int(count) for row, count in zip(*np.unique(chosen, return_counts=True), strict=True)}
             assert self.DECODE(self.VECTORS[chosen].mean(0).astype(np.float64), self.COSTS) == exactly(truth)
 
     @pytest.mark.parametrize("noise", [1e-4, 1e-2])
     def test_a_noisy_mean_is_not_certified(self, noise):
-        mean = self.VECTORS[:8].mean(0) + noise * self.RNG.normal(size=64)
+        mean = self.VECTORS[:8].mean(0) + noise * np.random.default_rng(3).normal(size=64)
         assert not self.DECODE(mean, self.COSTS).certified
 
     @pytest.mark.parametrize("limits", [Limits(400, 3, 10_000, 7), Limits(400, 3, 1, 40), Limits(4, 3, 10_000, 40)])
@@ -193,6 +193,18 @@ def test_tokens_are_joined_as_in_known_texts_or_else_to_a_rare_word(public, know
     assert Joiner.of(public, known)(tokens) == expected
 
 
+def test_equal_vectors_of_all_words_are_refused():
+    with pytest.raises(NotApplicable, match="all words have the same vector"):
+        decoder_of(np.ones((5, 3), np.float32))
+
+
+def test_without_the_package_of_the_table_words_are_asked_for(monkeypatch):
+    monkeypatch.setattr(static_vectors, "availability", lambda: "wordllama is missing")
+    attack = dataclasses.replace(ATTACK, table="WordLlama")
+    assert attack.fingerprint() == ""
+    assert "words by the encoder" in attack.fit(averaging_view(FakeOracle(averaged)), 0).units.source
+
+
 @pytest.mark.parametrize(("sums", "stack"), [(["word1 word2"], ["word3"]), (["word3"], ["word1 word2"])])
 def test_dev_decides_who_reads_texts_without_an_exact_solution(fitted, sums, stack):
     """The text of the second vector has an exact solution, so it says nothing about the others."""
@@ -214,11 +226,10 @@ def test_of_long_texts_inexact_solutions_name_words():
     """The means have 24 coordinates, so 12 vectors of 120 are too many to be found for sure."""
     rng, table = np.random.default_rng(3), np.stack(list(TABLE.values()))
     decode, shares = decoder_of(table, 12.0), []
-    exact: list[bool] = []
     for _ in range(20):
         chosen = rng.choice(len(table), 12, replace=False)
         found = decode(table[chosen].mean(0).astype(np.float64), np.ones(len(table)))
-        exact.append(found.certified)
-        shares.append(len(found.counts.keys() & set(chosen.tolist())) / max(1, len(found.counts)))
-    assert np.mean(exact) < 0.5
+        if not found.certified:
+            shares.append(len(found.counts.keys() & set(chosen.tolist())) / max(1, len(found.counts)))
+    assert len(shares) > 10
     assert np.mean(shares) > 2 * 12 / 120  # chance

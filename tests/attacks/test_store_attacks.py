@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from leakboard.attacks._alignment import rotation
+from leakboard.attacks._alignment import known_encoder, rotation
 from leakboard.attacks._alignment.centres import compression
 from leakboard.attacks._alignment.known_encoder import KnownEncoder
 from leakboard.attacks.aligned import Aligned
@@ -188,6 +188,29 @@ def test_a_map_is_sought_from_as_many_starts_as_are_asked_for(make_corpus, monke
     monkeypatch.setattr(rotation, "_refined", spy)
     scores(attack(method), side_of(make_corpus, fresh=False))
     assert tried == [79]
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        Linking(adaptive=False, alignment="rotation", transport=True),
+        Presence(candidates=100, alignment="rotation", transport=True),
+        Aligned(inner=NearestText(), adaptive=False, alignment="rotation", transport=True),
+    ],
+    ids=["linking", "presence", "aligned"],
+)
+def test_a_rotation_is_refined_by_transport_if_asked_for(make_corpus, monkeypatch, attack):
+    refined = []
+
+    def spy(found, own, stored, seed):
+        refined.append(len(stored))
+        return found
+
+    monkeypatch.setattr(known_encoder, "transported", spy)
+    scores(attack, side_of(make_corpus, fresh=False))
+    assert len(refined) == 1
+    scores(replace(attack, transport=False), side_of(make_corpus, fresh=False))
+    assert len(refined) == 1
 
 
 def test_presence_is_found_in_stolen_vectors_of_one_key(side):
