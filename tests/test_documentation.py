@@ -89,11 +89,12 @@ def test_the_page_on_reading_texts_has_the_numbers_of_its_board():
         if found:
             made = of_encoder[of_encoder["dataset"].str.startswith("made")]
             assert float(found.strip(" %")) == pytest.approx(100 * made["capitalised_words_found"].max(), abs=0.5)
-    made = board[board["dataset"].str.startswith("made") & ~board["victim"].str.startswith("MiniLM,")]
+    board = board[~board["victim"].isin(["MiniLM, int8", "MiniLM, Gaussian noise of 0.05", "MiniLM, secret rotation"])]
+    made = board[board["dataset"].str.startswith("made")]
     found_in = made.groupby("victim")["numbers_found"].max()
     assert round(found_in.pop("mean of word2vec"), 2) == 0.4
     assert found_in.max() < 0.0205
-    numbers = board[~board["victim"].str.startswith("MiniLM,")].groupby("dataset")["numbers_found"].max()
+    numbers = board.groupby("dataset")["numbers_found"].max()
     assert [round(numbers[name], 2) for name in ("AG", "reviews, 8 words")] == [0.51, 0.81]
 
 
@@ -140,7 +141,7 @@ def test_the_table_of_few_pairs_has_the_numbers_of_its_board():
             if stacked := named.get((texts, encoder, pairs)):
                 assert of_pairs[0] == pytest.approx(stacked, abs=0.0051)
             else:
-                assert abs(of_pairs[0] - of_pairs[1]) < 0.0251
+                assert abs(of_pairs[0] - of_pairs[1]) < 0.0205
 
 
 @pytest.mark.slow

@@ -29,9 +29,9 @@ class GridCell:
     """What an encoder gives away in a comparison."""
 
     advantage: float
-    """Advantage of the strongest attack on the encoder's least private row, from 0 to 1."""
+    """Advantage of the strongest attack on the encoder's least private row: at most 1; below 0, worse than a guess."""
     leads: bool
-    """Whether the encoder leaks least, or cannot be told from the one that does."""
+    """Whether the encoder leaks least, or ties with the one that does."""
 
     @property
     def text(self) -> str:
@@ -120,8 +120,11 @@ def comparisons(boards: Sequence[Board]) -> list[Comparison]:
 def _dataset_names(rows: Sequence[Row]) -> dict[str, str]:
     """Return the name of each dataset by its label, with a board that uses it if several datasets have the name."""
     named = {row["dataset_options"]: (row["dataset"], row["board"]) for row in reversed(rows)}
-    several = Counter(name for name, _ in named.values())
-    return {label: f"{name} ({board})" if several[name] > 1 else name for label, (name, board) in named.items()}
+    several, same_board = Counter(name for name, _ in named.values()), Counter(named.values())
+    return {
+        label: f"{name} ({board if same_board[name, board] == 1 else label})" if several[name] > 1 else name
+        for label, (name, board) in named.items()
+    }
 
 
 def grid(compared: Sequence[Comparison]) -> Grid:
@@ -130,10 +133,10 @@ def grid(compared: Sequence[Comparison]) -> Grid:
     encoders = sorted(counts, key=lambda name: (-counts[name], natural(name)))
     parts: dict[str, list[tuple[str, Sequence[GridCell | None]]]] = {}
     for one in compared:
+        leaders = one.leaders
         known = {row["encoder"]: row for row in one.best if finite(row["attack_advantage"])}
         cells = [
-            GridCell(known[name]["attack_advantage"], name in one.leaders) if name in known else None
-            for name in encoders
+            GridCell(known[name]["attack_advantage"], name in leaders) if name in known else None for name in encoders
         ]
         parts.setdefault(one.view.short_title, []).append((one.dataset, cells))
     return Grid([(name, file_of(name)) for name in encoders], [GridPart(*part) for part in parts.items()])
