@@ -80,6 +80,7 @@ def public(monkeypatch):
     tokenizer.decoder = decoders.Metaspace(prepend_scheme="always")
     table = np.random.default_rng(2).normal(size=(len(PIECES), 32)).astype(np.float32)
     vectors = StaticVectors(tokenizer, table)
+    monkeypatch.setattr(static_vectors, "availability", lambda: "ready")
     monkeypatch.setattr(static_vectors, "wordllama", lambda: ("table", "tokens"))
     monkeypatch.setattr(StaticVectors, "read", lambda table, tokens: vectors)
     return vectors
