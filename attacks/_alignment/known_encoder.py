@@ -119,13 +119,13 @@ class KnownEncoder:
         With ``transport`` a step is tried without some stored vectors, the judges. If it brings them nearer to own
         vectors, it is taken with all.
         """
-        if to_near_texts and not transport and found.method in ("rotation", "unwhitened"):
-            return _fitted_to_near_texts(found, self.own, self.stored)
         steps: list[Callable[[Alignment, Floats], Alignment]] = []
         if transport and found.method == "rotation":
             steps.append(lambda start, stored: transported(start, self.own, stored, seed))
-        if transport and to_near_texts and found.method in ("rotation", "unwhitened"):
+        if to_near_texts and found.method in ("rotation", "unwhitened"):
             steps.append(lambda start, stored: _fitted_to_near_texts(start, self.own, stored))
+        if not transport:
+            return steps[0](found, self.stored) if steps else found
         order = np.random.default_rng(seed).permutation(len(self.stored))
         judges, others = np.split(self.stored[order], [min(JUDGES, len(order) // 5)])
         for step in steps:
