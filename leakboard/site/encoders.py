@@ -120,11 +120,8 @@ def comparisons(boards: Sequence[Board]) -> list[Comparison]:
 def _dataset_names(rows: Sequence[Row]) -> dict[str, str]:
     """Return the name of each dataset by its label, with a board that uses it if several datasets have the name."""
     named = {row["dataset_options"]: (row["dataset"], row["board"]) for row in reversed(rows)}
-    several, same_board = Counter(name for name, _ in named.values()), Counter(named.values())
-    return {
-        label: f"{name} ({board if same_board[name, board] == 1 else label})" if several[name] > 1 else name
-        for label, (name, board) in named.items()
-    }
+    several = Counter(name for name, _ in named.values())  # on one board each name is of one dataset
+    return {label: f"{name} ({board})" if several[name] > 1 else name for label, (name, board) in named.items()}
 
 
 def grid(compared: Sequence[Comparison]) -> Grid:
