@@ -3,11 +3,12 @@
 An encoder that averages vectors of tokens or words gives away which ones they are: two texts hardly ever have the same
 mean. The attacker finds the vectors in a public table of tokens, or asks for the vectors of words. A linear program
 (`_reading.mean_decoder`) finds the units of a mean. Its costs are by a bag of words over these units. An answer is
-exact if whole numbers of units have this mean; of several such answers the cheapest counts. Dev decides whether
-`stacked_words` or the inexact solution reads the other texts. Words that the encoder does not know leave no trace, and
-are not named.
+exact if whole numbers of units have this mean; of several such answers the cheapest counts. Texts of dev that nothing
+learns from decide whether `stacked_words` or the inexact solution reads the other texts. Words that the encoder does
+not know leave no trace, and are not named.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
@@ -28,7 +29,7 @@ from leakboard.threats.texts import TextGuesses, TextsAttack, TextsView
 
 if TYPE_CHECKING:
     from leakboard.attacks._reading.averages import Units
-    from leakboard.attacks._reading.mean_decoder import MeanDecoder
+    from leakboard.attacks._reading.mean_decoder import Decoded, MeanDecoder
 
 UNSEEN = 0.02
 """How often a unit counts that is in no known text."""
@@ -36,14 +37,15 @@ LEAST_COST, MOST_COST = 0.02, 25.0
 """Limits of the costs of units (nats)."""
 SURPRISE = 3.0
 """Most by which the bag of words raises a unit's cost above that of its frequency (nats)."""
-DEV_TEXTS = 40
-"""Dev texts that decide who reads texts without an exact solution. The stack and the joining of tokens learned from
-them, too, so they flatter both."""
+JUDGES = 40
+"""Most texts of dev, its last ones, that decide who reads texts without an exact solution."""
+JUDGES_SHARE = 0.25
+"""Largest share of dev that decides so."""
 LOG_EVERY = 20
 """Texts between two lines of progress."""
 
 
-@attack(revision=1)
+@attack(revision=2)
 class BasisPursuit(TextsAttack):
     stack: Annotated[part({"stacked_words": StackedWords}), ALWAYS_NAMED] = Field(default=StackedWords())  # type: ignore[valid-type]
     """The attack that reads texts without an exact solution, with its options, unless inexact solutions are better on
@@ -88,6 +90,9 @@ class BasisPursuit(TextsAttack):
         from leakboard.attacks._reading.averages import asked_words, public_tokens
         from leakboard.attacks._reading.mean_decoder import Limits, MeanDecoder
 
+        dev = np.arange(len(view.dev.texts))
+        learned, judged = np.split(dev, [len(dev) - min(JUDGES, int(JUDGES_SHARE * len(dev)))])
+        judges, view = view.dev.rows(judged), replace(view, dev=view.dev.rows(learned))
         units = public_tokens(view) if self._has_table else None
         if units is None or not units.explain(view.train):
             units = asked_words(view, self.words)
@@ -103,7 +108,7 @@ class BasisPursuit(TextsAttack):
         bag = self.bag.fit_units(view, seed, units.split)
         places = np.array([rows[name] for name in bag.vocabulary.units])
         fitted = FittedPursuit(units, decoder, expected, bag, places, self.stack.fit(view, seed))
-        return replace(fitted, prefers_stack=fitted.is_stack_better(view.dev))
+        return replace(fitted, prefers_stack=fitted.is_stack_better(judges))
 
 
 @dataclass(frozen=True)
@@ -121,32 +126,46 @@ class FittedPursuit:
 
     def __call__(self, vectors: Floats) -> TextGuesses:
         """Name the words of each text, without an order."""
-        stacked, sums, exact = self._read(vectors)
-        pairs = zip(exact, sums, stacked.texts, strict=True)
-        texts = [by_sum if certified or not self.prefers_stack else by_stack for certified, by_sum, by_stack in pairs]
-        others = f"the stack: {stacked.details}" if self.prefers_stack else "solutions that are not exact"
-        details = f"{sum(exact)} of {len(vectors)} exact, of {self.units.source}; the others by {others}"
+        solutions = self._solutions(vectors)
+        texts, exact = self._texts(solutions), [found.certified for found in solutions]
+        others = [row for row, found in enumerate(solutions) if not self._is_answer(found)]
+        stacked = self.stack(vectors[np.array(others, np.int64)])
+        for row, text in zip(others, stacked.texts, strict=True):
+            texts[row] = text
+        inexact = len(texts) - sum(exact) - len(others)
+        details = f"of {len(texts)} texts {sum(exact)} exact, {inexact} inexact, of {self.units.source}"
+        if others:
+            details += f"; {len(others)} by the stack: {stacked.details}"
         return TextGuesses(texts, ordered=False, details=details)
 
-    def is_stack_better(self, dev: KnownTexts) -> bool:
-        """Return whether the stack's F1 is higher on those dev texts without an exact solution."""
-        stacked, sums, exact = self._read(dev.vectors[:DEV_TEXTS])
+    def _is_answer(self, found: "Decoded") -> bool:
+        return found.certified or (not self.prefers_stack and len(found.counts) > 0)
+
+    def is_stack_better(self, judges: KnownTexts) -> bool:
+        """Return whether the stack's F1 is higher on texts with a solution that is not exact."""
+        solutions = self._solutions(judges.vectors)
+        rows = np.array([row for row, found in enumerate(solutions) if found.counts and not found.certified], np.int64)
         true, by_stack, by_sums = (
-            bags([text for text, certified in zip(texts, exact, strict=False) if not certified], counted=False)
-            for texts in (dev.texts, stacked.texts, sums)
+            bags(texts, counted=False)
+            for texts in (
+                [judges.texts[row] for row in rows],
+                self.stack(judges.vectors[rows]).texts,
+                self._texts([solutions[row] for row in rows]),
+            )
         )
         return overlap(by_stack, true)[2].value >= overlap(by_sums, true)[2].value
 
-    def _read(self, vectors: Floats) -> tuple[TextGuesses, list[str], np.ndarray]:
-        """Return the texts by the stack, those by linear programs, and which of the latter are exact, bool (n,)."""
-        stacked, sums, exact = self.stack(vectors), [], np.zeros(len(vectors), bool)
+    def _solutions(self, vectors: Floats) -> list["Decoded"]:
+        """Return the units of each text by linear programs."""
+        solutions = []
         for row, vector in enumerate(vectors):
             if row % LOG_EVERY == 0:
                 log_progress(f"text {row + 1}/{len(vectors)}")
-            found = self.decoder(vector.astype(np.float64), self._costs(vector))
-            sums.append(" ".join(self.units.join(found.counts)))
-            exact[row] = found.certified
-        return stacked, sums, exact
+            solutions.append(self.decoder(vector.astype(np.float64), self._costs(vector)))
+        return solutions
+
+    def _texts(self, solutions: Sequence["Decoded"]) -> list[str]:
+        return [" ".join(self.units.join(found.counts)) for found in solutions]
 
     def _costs(self, vector: Floats) -> Floats:
         """Return -ln P(the unit is in the text) for each unit, float64 (units,), in nats.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakboard.attacks._reading.asking import Encode, questions
+from leakboard.attacks._reading.asking import questions
 from leakboard.attacks._reading.joining import Joiner
 from leakboard.attacks.bag_of_words import Split
 from leakboard.data.tokens import words
@@ -84,17 +84,19 @@ def asked_words(view: TextsView, limit: int) -> Units:
     counts = Counter(word for text in [*view.train.texts, *view.dev.texts] for word in words(text))
     first = sorted({word for text in view.train.texts[:SAMPLE] for word in words(text)})
     others = sorted(counts.keys() - set(first), key=lambda word: (-counts[word], word))[:limit]
-    if not _words(first, encode, who).explain(view.train):
+    vectors, empty = np.split(encode(Texts([*first, ""])), [len(first)])
+    if not _words(first, vectors, empty, who).explain(view.train):
         raise NotApplicable("the published vectors are no means of vectors of words")
-    log_progress(f"asking for the vectors of {len(others)} words")
-    return _words([*first, *others], encode, who)
+    if others:
+        log_progress(f"asking for the vectors of {len(others)} words")
+        vectors = np.concatenate([vectors, encode(Texts(others))])
+    return _words([*first, *others], vectors, empty, who)
 
 
-def _words(names: list[str], encode: Encode, who: str) -> Units:
-    """Return words with their vectors; those with the vector of an empty text leave no trace, and are left out."""
-    vectors = encode(Texts([*names, ""]))
-    traced = np.flatnonzero((vectors[:-1] != vectors[-1]).any(1))
-    names = [names[row] for row in traced]
+def _words(asked: list[str], vectors: Floats, empty: Floats, who: str) -> Units:
+    """Return the units of words; those with the vector of an empty text leave no trace, and are left out."""
+    traced = np.flatnonzero((vectors != empty).any(1))
+    names = [asked[row] for row in traced]
     known = set(names)
 
     def split(texts: Sequence[str]) -> list[list[str]]:

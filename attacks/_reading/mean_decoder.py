@@ -98,12 +98,15 @@ class MeanDecoder:
     def __call__(self, mean: Floats, costs: Floats) -> Decoded:
         """Decode a mean, float64 (d,).
 
-        Of multiples of the same counts, which have the same mean, the smallest ones are returned.
+        Of multiples of the same counts, which have the same mean, the smallest ones are returned. A mean of zeros is of
+        no unit.
 
         Args:
             mean: of some rows of the table.
             costs: of each unit, float64 (units,), positive; for instance -ln P(the unit is in the text).
         """
+        if not mean.any():
+            return Decoded({}, certified=True)
         target = self.whitening @ (mean - self.centre)
         columns = self._likely(target, costs)
         slack = ROUNDING * np.abs(mean).max() * np.linalg.norm(self.whitening, axis=1)

@@ -11,7 +11,7 @@ from leakboard.attacks._reading.averages import SAMPLE, asked_words, public_toke
 from leakboard.attacks._reading.joining import Joiner
 from leakboard.attacks._reading.mean_decoder import Decoded, Limits, MeanDecoder
 from leakboard.attacks.bag_of_words import BagOfWords
-from leakboard.attacks.basis_pursuit import BasisPursuit
+from leakboard.attacks.basis_pursuit import BasisPursuit, FittedPursuit
 from leakboard.attacks.stacked_words import StackedWords
 from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable
@@ -99,6 +99,10 @@ def test_a_hand_worked_mean_is_decoded_and_costs_choose_between_two_explanations
     assert decoder_of(corners)(mean, np.array([1.0, 9, 1, 1])) == exactly({0: 1, 2: 1, 3: 1})
 
 
+def test_a_mean_of_zeros_is_of_no_unit():
+    assert decoder_of(np.eye(3, dtype=np.float32))(np.zeros(3), np.ones(3)) == exactly({})
+
+
 class TestPlanted:
     """Means of 8 of 500 random vectors in 64 dimensions, a vector may be in a mean twice."""
 
@@ -132,7 +136,9 @@ def test_exact_words_come_back_and_the_stack_reads_the_others(fitted):
     guesses = fitted(vectors)
     assert [set(words(text)) for text in guesses.texts[1:]] == [set(words(text)) for text in test[1:]]
     assert guesses.texts[0] == fitted.stack(vectors).texts[0]
-    assert guesses.details.startswith("29 of 30 exact, of 120 words by the encoder without the protection")
+    assert guesses.details.startswith(
+        "of 30 texts 29 exact, 0 inexact, of 120 words by the encoder without the protection"
+    )
     assert fitted(np.empty((0, 24), np.float32)).texts == []
 
 
@@ -149,7 +155,7 @@ def test_words_without_a_trace_are_no_units_and_questions_are_counted():
     units = asked_words(TextsView(KnownTexts(texts, view.train.vectors, {}), view.dev, oracle), 1_000)
     assert sorted(units.names) == sorted(WORDS)
     assert units.split(["word3 unknown Word4!"]) == [["word3", "word4"]]
-    assert oracle.asked >= len(WORDS)
+    assert len(WORDS) < oracle.asked <= len(WORDS) + 2 + 2 * SAMPLE  # each word once, an empty text, a sample twice
 
 
 def test_vectors_that_are_no_means_are_refused_after_a_sample():
@@ -172,7 +178,7 @@ def test_tokens_of_the_public_table_are_units_without_a_question(public):
     attack = BasisPursuit(stack=StackedWords(bag=BAG, trees=2), bag=BAG)
     guesses = attack.fit(view, 0)(public.documents(["great! don't bluray", "black"]))
     assert guesses.texts == ["bluray dont great", "black"]
-    assert guesses.details.startswith("2 of 2 exact, of 12 public tokens")
+    assert guesses.details.startswith("of 2 texts 2 exact, 0 inexact, of 12 public tokens")
     other = TextsView(*(KnownTexts(texts, averaged(texts), {}) for texts in parts), Refusing())
     assert not public_tokens(other).explain(other.train)
     assert public_tokens(view).explain(view.train)
@@ -206,21 +212,49 @@ def test_without_the_package_of_the_table_words_are_asked_for(monkeypatch):
     assert "words by the encoder" in attack.fit(averaging_view(FakeOracle(averaged)), 0).units.source
 
 
-@pytest.mark.parametrize(("sums", "stack"), [(["word1 word2"], ["word3"]), (["word3"], ["word1 word2"])])
-def test_dev_decides_who_reads_texts_without_an_exact_solution(fitted, sums, stack):
-    """The text of the second vector has an exact solution, so it says nothing about the others."""
-    dev = KnownTexts(Texts(["word1 word2", "word4"]), averaged(["word1", "word4"]), {})
-    readings = TextGuesses([*stack, "word5"], ordered=False), [*sums, "word4"], np.array([False, True])
+@pytest.mark.parametrize("stack", ["word3", "word1 word2"])
+def test_judges_decide_who_reads_texts_without_an_exact_solution(fitted, stack):
+    """The linear programs find word1 and word2, inexactly; word4; and nothing. The first text alone is judged."""
+    place = fitted.units.names.index
+    solutions = [
+        Decoded({place("word1"): 1, place("word2"): 1}, certified=False),
+        exactly({place("word4"): 1}),
+        Decoded({}, certified=False),
+    ]
+    judges = KnownTexts(Texts(["word1 word2 word5", "word4", "word6"]), averaged(["word1", "word4", "word6"]), {})
+    by_stack = {tuple(judges.vectors[0]): stack, tuple(judges.vectors[2]): "word7"}
 
     class Fixed(type(fitted)):
-        def _read(self, vectors):
-            return readings
+        def _solutions(self, vectors):
+            return solutions
 
-    fixed = Fixed(**vars(fitted))
-    assert fixed.is_stack_better(dev) == (stack == ["word1 word2"])
+    fixed = Fixed(
+        **{**vars(fitted), "stack": lambda vectors: TextGuesses([by_stack[tuple(v)] for v in vectors], False)}
+    )
+    assert fixed.is_stack_better(judges) == (stack == "word1 word2")
     for prefers in (True, False):
-        read = dataclasses.replace(fixed, prefers_stack=prefers)(dev.vectors)
-        assert read.texts == [*(stack if prefers else sums), "word4"]
+        read = dataclasses.replace(fixed, prefers_stack=prefers)(judges.vectors)
+        assert read.texts == [stack if prefers else "word1 word2", "word4", "word7"]
+        assert read.details.startswith(f"of 3 texts 1 exact, {0 if prefers else 1} inexact, of 120 words")
+
+
+def test_judges_are_texts_of_dev_that_nothing_learns_from(monkeypatch):
+    learned, judges = [], []
+    for part, fit in ((StackedWords, "fit"), (BagOfWords, "fit_units")):
+        original = getattr(part, fit)
+
+        def spy(self, view, *rest, original=original):
+            learned.append(list(view.dev.texts))
+            return original(self, view, *rest)
+
+        monkeypatch.setattr(part, fit, spy)
+    monkeypatch.setattr(FittedPursuit, "is_stack_better", lambda self, known: judges.extend(known.texts))
+    view = averaging_view(FakeOracle(averaged))
+    ATTACK.fit(view, 0)
+    dev = list(view.dev.texts)
+    assert len(judges) == len(dev) // 4
+    assert all(texts + judges == dev for texts in learned)
+    assert len(learned) >= 2
 
 
 def test_of_long_texts_inexact_solutions_name_words():
