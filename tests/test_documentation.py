@@ -106,7 +106,7 @@ def test_the_page_on_reading_texts_counts_exact_solutions_and_questions_as_its_b
     exact, asked = {}, {}
     for record in published_records(ROOT / "leaderboards" / "text_inversion"):
         if record.attack.startswith("basis_pursuit") and record.details:
-            found, of = record.details.partition(" exact")[0].split(" of ")
+            of, found = re.match(r"of (\d+) texts (\d+) exact", record.details).groups()
             exact[record.victim, record.dataset] = int(found), int(of)
             asked[record.victim, record.dataset] = record.value("queries").value
     reviews = {n: f"excerpts(of=trustpilot, test=200, words={n})" for n in (8, 16, 32, 64)}
