@@ -1,6 +1,7 @@
 """Stack classifiers: for each secret, add the members' log-probabilities with weights that are chosen on dev.
 
 If the victim's noise is known, Bayes' rule (`posterior`) and a network that sees fresh noise in each epoch are members.
+With ``bayes: mixed`` Bayes' rule is no member (`mixture`).
 
 Stacking in the log-odds with weights of at least 0 (Wolpert 1992; Breiman 1996):
 
@@ -196,9 +197,10 @@ def _first_members(trainer: Trainer, scalings: Sequence[AnyScaling], size: int) 
     members += trainer.members([*((family, best[0]) for family in COSTLY_FAMILIES), *networks, *forests], size)
     if trainer.task.train.inputs is not None:
         standard = [scaling for scaling in scalings if scaling.name == "standardised"]
-        members += trainer.members(
-            [("posterior", scalings[0]), *(("mlp under fresh noise", s) for s in standard)], size
+        rule: list[tuple[Family, AnyScaling]] = (
+            [("posterior", scalings[0])] if trainer.task.options.bayes == "member" else []
         )
+        members += trainer.members([*rule, *(("mlp under fresh noise", s) for s in standard)], size)
     pools = _pools(members, truth)
     first = next((i for i, member in enumerate(members) if member.key == ("mlp", best[0].name)), None)
     if first is not None and any(pool.shares[first] >= COUNTS for pool in pools.values()):

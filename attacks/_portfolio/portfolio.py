@@ -13,6 +13,7 @@ import numpy as np
 
 from leakboard.attacks._portfolio.ensemble import Ensemble, train_ensemble
 from leakboard.attacks._portfolio.members import Family, Member, Release, Scores, Task, shifted
+from leakboard.attacks._portfolio.mixture import Mixture, fit_mixture
 from leakboard.attacks._portfolio.portfolio_options import PAPERS, PortfolioAttack
 from leakboard.attacks._portfolio.sources import FittedSources, fit_sources
 from leakboard.attacks._portfolio.trainer import Trainer
@@ -42,7 +43,7 @@ SHIFT_REMOVING: tuple[Inputs, ...] = ("centred", "above minimum")
 class FittedPortfolio:
     """A trained classifier or ensemble, with the offset that turns scores into guesses."""
 
-    attacker: Member | Ensemble
+    attacker: Member | Ensemble | Mixture
     details: str
     on_dev: Scores
     """Scores of the dev texts, without the offset."""
@@ -89,9 +90,11 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
     task = Task(train, dev.rows(chosen), view.secrets, options, seed, release, dev_publications=chosen_several)
     trainer = Trainer(task)
     scalings = _scalings(options, view, trainer, trim)
-    attacker: Member | Ensemble
+    attacker: Member | Ensemble | Mixture
     if options.portfolio == "ensemble":
-        attacker = train_ensemble(trainer, scalings)
+        attacker = ensemble = train_ensemble(trainer, scalings)
+        if options.bayes == "mixed":
+            (attacker,) = trainer.attempt("Bayes' rule", lambda: fit_mixture(ensemble, task)) or [ensemble]
     else:
         family: Family = "logistic" if options.portfolio == "logistic" else "mlp"
         members = trainer.members((family, scaling) for scaling in scalings)

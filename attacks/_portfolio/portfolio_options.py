@@ -32,6 +32,9 @@ class PortfolioAttack(SecretsAttack):
     """Number of publications of each known text that the attacker learns from."""
     observations: Count = 1
     """Number of publications of each test text that the attacker sees."""
+    bayes: Literal["member", "mixed"] = "member"
+    """How Bayes' rule, by the law of the victim's noise, takes part in the ensemble. ``member``: as the other
+    classifiers; ``mixed``: its probabilities are mixed with those of the ensemble, text by text."""
     hidden: Count = 512
     """Number of ReLU units of the MLP; those of the papers are fixed."""
     epochs: Count = 60

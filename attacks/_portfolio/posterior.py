@@ -91,9 +91,18 @@ class Law:
             result[text, rows] = exact
         return result
 
+    def least_surprise(self, vectors: Floats) -> NDArray[np.float64]:
+        """Return the surprise of each vector, or of several publications, around the best of all inputs, float64 (n,).
 
-def fit_posterior(task: Task) -> Trained:
-    """Learn the law of the noise, and choose the exponent on dev.
+        It has the constant of `surprise`. The best input is the median for Laplace noise, the mean for Gaussian noise.
+        """
+        if vectors.ndim == 2 or self.family == "gaussian":
+            return np.zeros(len(vectors))
+        return np.asarray(np.abs(vectors - np.median(vectors, axis=1, keepdims=True)).sum((1, 2))) / self.scale
+
+
+def published_law(task: Task) -> tuple[Law, Floats]:
+    """Return the law of the noise, and the publications of dev, float32 (n, d), or (n, m, d) if there are several.
 
     Raises:
         ValueError: the inputs of the known texts are unknown, or no independent noise is added to them.
@@ -101,15 +110,23 @@ def fit_posterior(task: Task) -> Trained:
     if task.train.inputs is None or task.dev.inputs is None:
         raise ValueError("the vectors before the noise are unknown")
     if task.dev_publications is None:
-        dev, residuals = task.dev.vectors, task.train.vectors.astype(np.float64) - task.train.inputs
-    else:
-        dev = task.dev_publications
-        residuals = np.concatenate((dev[:MAX_DEV] - task.dev.inputs[:MAX_DEV, None]).astype(np.float64))
-    law = Law.of(residuals)
+        return Law.of(task.train.vectors.astype(np.float64) - task.train.inputs), task.dev.vectors
+    residuals = (task.dev_publications[:MAX_DEV] - task.dev.inputs[:MAX_DEV, None]).astype(np.float64)
+    return Law.of(np.concatenate(residuals)), task.dev_publications
+
+
+def fit_posterior(task: Task) -> Trained:
+    """Learn the law of the noise, and choose the exponent on dev.
+
+    Raises:
+        ValueError: the inputs of the known texts are unknown, or no independent noise is added to them.
+    """
+    law, dev = published_law(task)
+    assert task.train.inputs is not None
     surprise = law.surprise(dev[:MAX_DEV], task.train.inputs)
 
     def loss(temper: float) -> float:
-        scores = _scores(surprise, temper, task.train, task.secrets)
+        scores = posterior_of(surprise, temper, task.train, task.secrets)
         return sum(log_loss(scores[s.name], task.dev.values[s.name][:MAX_DEV]) for s in task.secrets)
 
     return _trained(law, min(TEMPERS, key=loss), task.train, task.secrets)
@@ -118,12 +135,14 @@ def fit_posterior(task: Task) -> Trained:
 def _trained(law: Law, temper: float, known: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
     def scorer(vectors: Floats) -> Scores:
         assert known.inputs is not None
-        return _scores(law.surprise(vectors, known.inputs), temper, known, secrets)
+        return posterior_of(law.surprise(vectors, known.inputs), temper, known, secrets)
 
     return Trained(scorer, lambda texts: _trained(law, temper, texts, secrets))
 
 
-def _scores(surprise: NDArray[np.float64], temper: float, known: KnownTexts, secrets: tuple[Secret, ...]) -> Scores:
+def posterior_of(
+    surprise: NDArray[np.float64], temper: float, known: KnownTexts, secrets: tuple[Secret, ...]
+) -> Scores:
     """Return the log-posterior of each value of each secret, float32 (n, values)."""
     weights = np.exp(-temper * (surprise - surprise.min(1, keepdims=True)))
     scores = {}

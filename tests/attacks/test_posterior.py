@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from leakboard.attacks._portfolio import mlp, portfolio, posterior
 from leakboard.attacks._portfolio.members import Task, log_loss
-from leakboard.attacks._portfolio.posterior import Law, _scores, fit_posterior
+from leakboard.attacks._portfolio.posterior import Law, fit_posterior, posterior_of
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.claims import ReleaseClaim
 from leakboard.interfaces import Texts
@@ -94,7 +94,7 @@ class TestLaw:
 def test_the_posterior_by_hand():
     """Weights 1, e**-1 and e**-2 of texts with the values f, m, m."""
     known = KnownTexts(Texts([]), np.zeros((3, 1)), {"gender": np.array([0, 1, 1])})
-    scores = _scores(np.array([[5.0, 7.0, 9.0]]), 0.5, known, (GENDER,))["gender"]
+    scores = posterior_of(np.array([[5.0, 7.0, 9.0]]), 0.5, known, (GENDER,))["gender"]
     of_m = np.exp(-1) + np.exp(-2)
     assert np.exp(scores) == pytest.approx(np.array([[1, of_m]]) / (1 + of_m), rel=1e-5)
 
@@ -191,7 +191,7 @@ class TestSeveralPublications:
         seen = inputs[3_000:, None] + rng.laplace(scale=1.5, size=(1_000, 2, 16))
         known, truth = KnownTexts(Texts([]), inputs[:3_000], {"gender": secrets[:3_000]}), secrets[3_000:]
         losses = [
-            min(log_loss(_scores(surprise, t, known, (GENDER,))["gender"], truth) for t in posterior.TEMPERS)
+            min(log_loss(posterior_of(surprise, t, known, (GENDER,))["gender"], truth) for t in posterior.TEMPERS)
             for surprise in (Law("laplace", 1.5).surprise(part, inputs[:3_000]) for part in (seen[:, 0], seen))
         ]
         assert losses[1] < losses[0] - 0.01
