@@ -17,6 +17,9 @@ texts have shaped the output vector of a frequent word, so the attacker can esti
 direction of a canary's gradients. Such a canary needs one rare word instead of two. If words are few, a rare word is in
 several canaries, each time with another partner. The coins are still independent, so the bound is valid.
 
+Many tables are sorted by how often words are in the training data. A planted canary moves its words up, so with
+``ranks`` their places are a trace, too. Noise in vectors does not hide it; only noise in the counts does.
+
 A low bound proves nothing: only this attack failed. ``audit_largest_bound`` is the bound if every guess is right: this
 number of canaries cannot refute a larger claim.
 """
@@ -51,6 +54,8 @@ class CanaryAudit(CanaryAttack):
     """Number of shadow models; each canary is in half of them."""
     ridge: Annotated[float, Field(gt=0)] = 1e-3
     """Penalty in the attacker's estimate of output vectors, divided by the mean square of a coordinate."""
+    ranks: bool = False
+    """Whether the places of a canary's words in the published table count, too."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
     """Delta of the bound for a victim without a claim; a claim has a delta of its own."""
 
@@ -74,7 +79,7 @@ class CanaryAudit(CanaryAttack):
             pairs = rare_pairs(ordered, self.canaries, rng)
         times = 1 if view.unit == "pair" else self.repeats
         units = [Texts([" ".join([first, second] * times)]) for first, second in pairs]
-        features_of = FeatureExtractor(auxiliary.texts("train"), 1, self.ridge)
+        features_of = FeatureExtractor(auxiliary.texts("train"), 1, self.ridge, self.ranks)
         ratio = LikelihoodRatio.of(*shadow_features(view.oracle, auxiliary, units, features_of, self.shadows, seed))
         return Canaries(units, lambda published: ratio(features_of(published, units)), self.delta)
 

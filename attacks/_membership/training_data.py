@@ -114,10 +114,26 @@ class FeatureExtractor:
     """The attacker's."""
     window: int
     ridge: float
+    ranks: bool = False
+    """Whether `mean_log_ranks` is a feature, too."""
 
     def __call__(self, published: PublishedWords, units: Sequence[Texts]) -> Array:
-        """Return the features of the units, float64 (n, 2): `ContextModel.features`."""
-        return ContextModel.of(published, self.texts, self.window, self.ridge).features(units)
+        """Return the features of the units, float64 (n, 2), or (n, 3) with ranks: `ContextModel.features`."""
+        features = ContextModel.of(published, self.texts, self.window, self.ridge).features(units)
+        return np.column_stack([features, mean_log_ranks(published.words, units)]) if self.ranks else features
+
+
+def mean_log_ranks(table: Sequence[str], units: Sequence[Texts]) -> Array:
+    """Return the mean of ln (rank / V) of each unit's distinct words in a table of V words, float64 (n,).
+
+    The first word has the rank 1, a word that the table lacks V + 1. A table that is sorted by frequency tells with it
+    how often a word is in the training data. A unit without words has the mean of the others, or 0.
+    """
+    ranks = {word: rank for rank, word in enumerate(table, 1)}
+    logs = [[math.log(ranks.get(w, len(table) + 1) / len(table)) for w in {*words(" ".join(unit))}] for unit in units]
+    means = [sum(unit) / len(unit) for unit in logs if unit]
+    missing = sum(means) / len(means) if means else 0.0
+    return np.array([sum(unit) / len(unit) if unit else missing for unit in logs])
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from leakboard.attacks._membership.learned import LearnedScore, UnitPairs
+from leakboard.attacks._membership.training_data import mean_log_ranks
 from leakboard.attacks.canary_audit import CanaryAudit, pairs_with_partners
 from leakboard.attacks.membership_inference import MembershipInference
 from leakboard.data.tokens import words
@@ -106,6 +107,13 @@ class TestLearnedScore:
         assert np.allclose(seen[1][0], 1 - 3)
 
 
+def test_mean_log_ranks_by_hand():
+    units = [Texts(["a c a", "A"]), Texts(["b"]), Texts(["unknown"]), Texts([""])]
+    logs = [np.log(1 * 3) / 2 - np.log(3), np.log(2 / 3), np.log(4 / 3)]
+    assert mean_log_ranks(["a", "b", "c"], units) == pytest.approx([*logs, np.mean(logs)])
+    assert mean_log_ranks(["a"], [Texts([""])]).tolist() == [0]
+
+
 def test_others_are_drawn_from_the_share_of_test_that_members_are_of_train(corpora, monkeypatch):
     """The victim was given half of the distinct texts of train, so half of those of test may be candidates."""
     shares = []
@@ -168,6 +176,17 @@ class TestCanaries:
     def test_a_table_that_never_saw_them_proves_nothing(self, partners, corpora):
         metrics, _ = evaluated(CanaryAudit(unit="document", shadows=4, partners=partners), UNTRAINED, corpora)
         assert metrics["attack_score"].value < 0.5
+
+    def test_places_in_a_table_that_is_sorted_by_frequency_give_canaries_away(self, corpora, tmp_path):
+        """The vectors are of a random start, and tell nothing. Places in a public list of words tell nothing either."""
+        audit = CanaryAudit(unit="document", shadows=4, ranks=True)
+        by_places, _ = evaluated(audit, UNTRAINED, corpora)
+        assert by_places["attack_score"].value > 1.5
+        listed = tmp_path / "words.txt"
+        listed.write_text("\n".join(sorted({w for t in corpora[0].texts("train") for w in words(t)})), encoding="utf-8")
+        public = dataclasses.replace(UNTRAINED, vocabulary=str(listed))
+        by_list, _ = evaluated(audit, public, corpora)
+        assert by_list["attack_score"].value < 0.5
 
     @pytest.mark.slow
     def test_a_private_table_keeps_its_claim_and_one_with_little_noise_does_not(self, corpora, tmp_path, monkeypatch):
