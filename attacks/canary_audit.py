@@ -35,7 +35,7 @@ from pydantic import Field
 from leakboard.attacks._membership.training_data import FeatureExtractor, LikelihoodRatio, shadow_features
 from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable
-from leakboard.interfaces import Texts
+from leakboard.interfaces import Floats, PublishedWords, Texts
 from leakboard.suite.options import Count, attack
 from leakboard.threats.canaries import Canaries, CanariesView, CanaryAttack
 
@@ -81,7 +81,12 @@ class CanaryAudit(CanaryAttack):
         units = [Texts([" ".join([first, second] * times)]) for first, second in pairs]
         features_of = FeatureExtractor(auxiliary.texts("train"), 1, self.ridge, self.ranks)
         ratio = LikelihoodRatio.of(*shadow_features(view.oracle, auxiliary, units, features_of, self.shadows, seed))
-        return Canaries(units, lambda published: ratio(features_of(published, units)), self.delta)
+
+        def score(published: PublishedWords) -> Floats:
+            features = features_of(published, units)
+            return (ratio.matched(features) if self.ranks else ratio)(features)
+
+        return Canaries(units, score, self.delta)
 
 
 def rare_pairs(ordered: list[str], canaries: int, rng: np.random.Generator) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,6 +172,17 @@ class LikelihoodRatio:
         reliability = np.clip(1 - by_chance / (change.var(0) + 1e-300), 0.0, 1.0)
         change = change.mean(0) + reliability * (change - change.mean(0))
         return cls((inside + outside) / 2, change, np.linalg.inv(covariance))
+
+    def matched(self, features: Array) -> LikelihoodRatio:
+        """Return the ratio with the larger spread that a table has whose texts differ from those of shadow models.
+
+        Features of the table, float64 (n, f), spread around the nearer of the means with and without each unit. Where
+        this is more than between shadow models, the feature counts less.
+        """
+        away = np.abs(np.abs(features - self.middle) - np.abs(self.change) / 2)
+        spread = np.sqrt((away**2).mean(0) / np.diag(np.linalg.inv(self.precision)))
+        scale = np.maximum(spread, 1.0)
+        return replace(self, precision=self.precision / np.outer(scale, scale))
 
     def __call__(self, features: Array) -> Array:
         """Return ln p(features | inside) - ln p(features | outside) of each unit, float64 (n,)."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leakboard.attacks._membership.learned import LearnedScore, UnitPairs
-from leakboard.attacks._membership.training_data import mean_log_ranks
+from leakboard.attacks._membership.training_data import LikelihoodRatio, mean_log_ranks
 from leakboard.attacks.canary_audit import CanaryAudit, pairs_with_partners
 from leakboard.attacks.membership_inference import MembershipInference
 from leakboard.data.tokens import words
@@ -112,6 +112,22 @@ def test_mean_log_ranks_by_hand():
     logs = [np.log(1 * 3) / 2 - np.log(3), np.log(2 / 3), np.log(4 / 3)]
     assert mean_log_ranks(["a", "b", "c"], units) == pytest.approx([*logs, np.mean(logs)])
     assert mean_log_ranks(["a"], [Texts([""])]).tolist() == [0]
+
+
+def test_a_feature_counts_less_in_a_table_where_it_spreads_more():
+    """Units have 0 outside and 2 inside, with errors of 1; in the table the second feature has errors of 8."""
+    rng = np.random.default_rng(0)
+    included = rng.random((40, 500)) < 0.5
+    ratio = LikelihoodRatio.of(2.0 * included[:, :, None] + rng.normal(size=(40, 500, 2)), included)
+    planted = rng.random(500) < 0.5
+    table = 2.0 * planted[:, None] + rng.normal(size=(500, 2)) * [1, 8]
+    deviations = np.sqrt(np.diag(np.linalg.inv(ratio.matched(table).precision)))
+    assert deviations[0] < 1.1
+    assert 6 < deviations[1] < 9
+    right = [np.mean((score > 0) == planted) for score in (ratio(table), ratio.matched(table)(table))]
+    assert right[1] > right[0] + 0.1
+    same = 2.0 * planted[:, None] + rng.normal(size=(500, 2))
+    assert ratio.matched(same)(same) == pytest.approx(ratio(same), rel=0.1)
 
 
 def test_others_are_drawn_from_the_share_of_test_that_members_are_of_train(corpora, monkeypatch):
