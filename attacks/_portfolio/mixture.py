@@ -58,13 +58,14 @@ class Gate:
             gains: P_Bayes / P_ensemble - 1 of the true value of each secret, float64 (n, secrets).
         """
         from scipy import optimize
+        from scipy.special import expit
 
         spread = measures.std(0)
         gate = cls(measures.mean(0), np.where(spread > 0, spread, 1.0), np.zeros(4))
         columns = gate._columns(measures)
 
         def objective(coefficients: Array) -> tuple[float, Array]:
-            weights = replace(gate, coefficients=coefficients)(measures)
+            weights = expit(columns @ coefficients)
             mixed = 1 + weights[:, None] * gains
             slopes = (gains / mixed).sum(1) * weights * (1 - weights)
             loss = -np.log(mixed).sum() + PRIOR_STRENGTH * (coefficients @ coefficients) / 2
@@ -87,7 +88,7 @@ class Mixture:
     secrets: tuple[Secret, ...]
     gate: Gate
     on_dev: Scores
-    """Log-probabilities of dev texts, of which no known text was one."""
+    """Log-probabilities of the dev texts, scored before they were known texts."""
     name: str
 
     def __call__(self, vectors: Floats, publications: Floats | None = None) -> Scores:
@@ -119,11 +120,12 @@ def _read(law: Law, vectors: Floats, known: KnownTexts, secrets: tuple[Secret, .
     measures, scores = np.empty((len(vectors), 3)), []
     for rows in blocks(len(vectors)):
         surprise = law.surprise(vectors[rows], known.inputs)
-        nearest = np.sort(np.partition(surprise, min(NEXT, surprise.shape[1]) - 1, axis=1)[:, :NEXT], axis=1)
-        least = nearest[:, 0]
+        nearest = np.partition(surprise, min(NEXT, surprise.shape[1]) - 1, axis=1)[:, :NEXT]
+        least = nearest.min(1)
         excess = least - law.least_surprise(vectors[rows])
-        alike = np.exp(least[:, None] - surprise).sum(1)
-        measures[rows] = np.column_stack([excess, np.log(alike), nearest.mean(1) - least])
+        about_as_likely = np.exp(least[:, None] - surprise).sum(1)
+        lead = nearest.mean(1) - least
+        measures[rows] = np.column_stack([excess, np.log(about_as_likely), lead])
         scores.append(posterior_of(surprise, 1.0, known, secrets))
     return measures, {secret.name: np.concatenate([part[secret.name] for part in scores]) for secret in secrets}
 
