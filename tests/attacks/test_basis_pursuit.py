@@ -1,12 +1,14 @@
 """Basis pursuit: means of known vectors give away what they are made of; whole numbers of units count as exact."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from planted_texts import FakeOracle, Refusing, hashed, view_of
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
+from leakboard.attacks._reading import averages
 from leakboard.attacks._reading.averages import SAMPLE, asked_words, public_tokens
 from leakboard.attacks._reading.joining import Joiner
 from leakboard.attacks._reading.mean_decoder import Decoded, Limits, MeanDecoder
@@ -238,23 +240,36 @@ def test_judges_decide_who_reads_texts_without_an_exact_solution(fitted, stack):
         assert read.details.startswith(f"of 3 texts 1 exact, {0 if prefers else 1} inexact, of 120 words")
 
 
-def test_judges_are_texts_of_dev_that_nothing_learns_from(monkeypatch):
+@pytest.mark.parametrize(("dev", "held_out"), [(60, 15), (200, 40), (3, 0)])
+def test_nothing_learns_from_the_held_out_texts(dev, held_out, monkeypatch):
     learned, judges = [], []
-    for part, fit in ((StackedWords, "fit"), (BagOfWords, "fit_units")):
-        original = getattr(part, fit)
 
-        def spy(self, view, *rest, original=original):
-            learned.append(list(view.dev.texts))
-            return original(self, view, *rest)
+    def spy(owner, name, place):
+        original = getattr(owner, name)
 
-        monkeypatch.setattr(part, fit, spy)
+        def call(*arguments):
+            learned.append(list(arguments[place].dev.texts))
+            return original(*arguments)
+
+        monkeypatch.setattr(owner, name, call)
+
+    spy(StackedWords, "fit", 1)
+    spy(BagOfWords, "fit_units", 1)
+    spy(averages, "asked_words", 0)
     monkeypatch.setattr(FittedPursuit, "is_stack_better", lambda self, known: judges.extend(known.texts))
     view = averaging_view(FakeOracle(averaged))
-    ATTACK.fit(view, 0)
-    dev = list(view.dev.texts)
-    assert len(judges) == len(dev) // 4
-    assert all(texts + judges == dev for texts in learned)
-    assert len(learned) >= 2
+    texts = texts_of(dev, np.random.default_rng(1))
+    ATTACK.fit(dataclasses.replace(view, dev=KnownTexts(texts, averaged(texts), {})), 0)
+    assert len(judges) == held_out
+    assert len(learned) >= 3
+    assert all(part + judges == list(texts) for part in learned)
+
+
+def test_costs_by_hand(fitted):
+    """The bag knows the first two units: e**-0.1 is the first's probability; the second's cost is limited."""
+    bag = SimpleNamespace(log_odds=lambda vectors: np.array([[-np.log(np.expm1(0.1)), -50.0]]))
+    units = dataclasses.replace(fitted, bag=bag, places=np.array([0, 1]), expected=np.array([0.5, 0.5, 0.01, 1e-15]))
+    assert units._costs(np.zeros(24)) == pytest.approx([0.1, np.log(2) + 3, np.log(100), 25])
 
 
 def test_of_long_texts_inexact_solutions_name_words():
