@@ -3,9 +3,9 @@
 An encoder that averages vectors of tokens or words gives away which ones they are: two texts hardly ever have the same
 mean. The attacker finds the vectors in a public table of tokens, or asks for the vectors of words. A linear program
 (`_reading.mean_decoder`) finds the units of a mean. Its costs are by a bag of words over these units. An answer is
-exact if whole numbers of units have this mean; of several such answers the cheapest counts. Texts of dev that nothing
-learns from decide whether `stacked_words` or the inexact solution reads the other texts. Words that the encoder does
-not know leave no trace, and are not named.
+exact if whole numbers of units have this mean; of several such answers the cheapest counts. Some dev texts are held
+out. They choose between `stacked_words` and inexact solutions for the other texts. Words that the encoder does not know
+leave no trace, and are not named.
 """
 
 from collections.abc import Sequence
@@ -38,9 +38,9 @@ LEAST_COST, MOST_COST = 0.02, 25.0
 SURPRISE = 3.0
 """Most by which the bag of words raises a unit's cost above that of its frequency (nats)."""
 JUDGES = 40
-"""Most texts of dev, its last ones, that decide who reads texts without an exact solution."""
+"""Most held-out texts, the last of dev."""
 JUDGES_SHARE = 0.25
-"""Largest share of dev that decides so."""
+"""Largest share of dev that is held out."""
 LOG_EVERY = 20
 """Texts between two lines of progress."""
 
@@ -142,7 +142,7 @@ class FittedPursuit:
         return found.certified or (not self.prefers_stack and len(found.counts) > 0)
 
     def is_stack_better(self, judges: KnownTexts) -> bool:
-        """Return whether the stack's F1 is higher on texts with a solution that is not exact."""
+        """Return whether the stack's F1 is at least that of inexact solutions, on texts with such a solution."""
         solutions = self._solutions(judges.vectors)
         rows = np.array([row for row, found in enumerate(solutions) if found.counts and not found.certified], np.int64)
         true, by_stack, by_sums = (

@@ -94,7 +94,7 @@ def asked_words(view: TextsView, limit: int) -> Units:
 
 
 def _words(asked: list[str], vectors: Floats, empty: Floats, who: str) -> Units:
-    """Return the units of words; those with the vector of an empty text leave no trace, and are left out."""
+    """Return words as units. Words with the vector of an empty text are left out: they leave no trace."""
     traced = np.flatnonzero((vectors != empty).any(1))
     names = [asked[row] for row in traced]
     known = set(names)

@@ -98,8 +98,8 @@ class MeanDecoder:
     def __call__(self, mean: Floats, costs: Floats) -> Decoded:
         """Decode a mean, float64 (d,).
 
-        Of multiples of the same counts, which have the same mean, the smallest ones are returned. A mean of zeros is of
-        no unit.
+        Of multiples of the same counts, which have the same mean, the smallest ones are returned. A mean of zeros
+        is decoded as an empty text.
 
         Args:
             mean: of some rows of the table.
