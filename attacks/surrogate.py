@@ -31,7 +31,7 @@ from leakboard.threats.texts import Reader, TextsAttack, TextsView
 UNKNOWN = "the attacker does not know the victim's encoder"
 
 
-@attack(revision=1)
+@attack(revision=2)
 class Surrogate(StoreThief, TextsAttack):
     inner: Annotated[part(READERS), ALWAYS_NAMED] = Field(default=BagOfWords())  # type: ignore[valid-type]
     """The attack on texts, with its options. The oracle refuses its questions."""

@@ -26,7 +26,10 @@ class SurrogateStore:
     shift: Floats
     """Added to mapped vectors, float32 (e,)."""
     factor: Floats
-    """Standard normal numbers times this matrix are errors, float32 (e, e)."""
+    """Standard normal numbers times this matrix are errors, float32 (e, e). It is the symmetric root of a covariance.
+
+    This root is unique. Other roots depend on the choice of axes, and so on the processor.
+    """
 
     @classmethod
     def fit(cls, own: Floats, stored: Floats, pairs: Pairs, seed: int) -> SurrogateStore:
@@ -50,7 +53,7 @@ class SurrogateStore:
             errors[part] = targets[part] - inputs[part] @ _map(inputs[others], targets[others])
         covariance = shrunk(errors.T.astype(np.float64) @ errors / len(errors), len(errors))
         values, axes = np.linalg.eigh(covariance)
-        factor = (axes * np.sqrt(values.clip(0))).T.astype(np.float32)
+        factor = ((axes * np.sqrt(values.clip(0))) @ axes.T).astype(np.float32)
         return cls(_map(inputs, targets), centre, shift, factor)
 
     def __call__(self, own: Floats, rng: np.random.Generator) -> Floats:

@@ -42,6 +42,13 @@ def test_vectors_that_pairs_cannot_predict_keep_their_covariance():
     assert drawn.var(0).mean() == pytest.approx(stored.var(0).mean(), rel=0.15)
 
 
+def test_errors_come_from_the_symmetric_root_which_is_unique():
+    """Five pairs leave a space of errors without axes of its own; another processor would choose others there."""
+    fitted = SurrogateStore.fit(OWN, OWN @ MATRIX, Pairs(OWN[:5], OWN[:5] @ MATRIX), seed=0)
+    assert np.allclose(fitted.factor, fitted.factor.T, atol=1e-6)
+    assert np.linalg.eigvalsh(fitted.factor).min() > 0
+
+
 class OwnEncoder(FakeOracle):
     def encode(self, texts):
         raise NotApplicable("own_encoder: the attacker does not know the victim's encoder")
