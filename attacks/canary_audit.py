@@ -17,8 +17,9 @@ texts have shaped the output vector of a frequent word, so the attacker can esti
 direction of a canary's gradients. Such a canary needs one rare word instead of two. If words are few, a rare word is in
 several canaries, each time with another partner. The coins are still independent, so the bound is valid.
 
-Many tables are sorted by how often words are in the training data. A planted canary moves its words up, so with
-``ranks`` their places are a trace, too. Noise in vectors does not hide it; only noise in the counts does.
+Many tables are sorted by how often words are in the training data. A planted canary moves its words up. The published
+table, without canaries, shows where they were before, so with ``ranks`` this rise is a trace, too. Noise in vectors
+does not hide it; only noise in the counts does.
 
 A low bound proves nothing: only this attack failed. ``audit_largest_bound`` is the bound if every guess is right: this
 number of canaries cannot refute a larger claim.
@@ -26,21 +27,27 @@ number of canaries cannot refute a larger claim.
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
-from leakboard.attacks._membership.training_data import FeatureExtractor, LikelihoodRatio, shadow_features
+from leakboard.attacks._membership.training_data import (
+    FeatureExtractor,
+    LikelihoodRatio,
+    shadow_tables,
+    static_table,
+)
 from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable
-from leakboard.interfaces import Floats, PublishedWords, Texts
+from leakboard.interfaces import Texts
 from leakboard.suite.options import Count, attack
 from leakboard.threats.canaries import Canaries, CanariesView, CanaryAttack
 
 
-@attack(revision=1)
+@attack(revision=2)
 class CanaryAudit(CanaryAttack):
     unit: Literal["pair", "document", "user"] | None = None
     """Kind of a canary; null: the unit of the victim's claim, else users if the corpus names them, else documents."""
@@ -55,7 +62,7 @@ class CanaryAudit(CanaryAttack):
     ridge: Annotated[float, Field(gt=0)] = 1e-3
     """Penalty in the attacker's estimate of output vectors, divided by the mean square of a coordinate."""
     ranks: bool = False
-    """Whether the places of a canary's words in the published table count, too."""
+    """Whether it counts, too, how far a canary's words rise above their places in the published table."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
     """Delta of the bound for a victim without a claim; a claim has a delta of its own."""
 
@@ -79,14 +86,15 @@ class CanaryAudit(CanaryAttack):
             pairs = rare_pairs(ordered, self.canaries, rng)
         times = 1 if view.unit == "pair" else self.repeats
         units = [Texts([" ".join([first, second] * times)]) for first, second in pairs]
-        features_of = FeatureExtractor(auxiliary.texts("train"), 1, self.ridge, self.ranks)
-        ratio = LikelihoodRatio.of(*shadow_features(view.oracle, auxiliary, units, features_of, self.shadows, seed))
-
-        def score(published: PublishedWords) -> Floats:
-            features = features_of(published, units)
-            return (ratio.matched(features) if self.ranks else ratio)(features)
-
-        return Canaries(units, score, self.delta)
+        features_of = FeatureExtractor(auxiliary.texts("train"), 1, self.ridge)
+        tables, included = shadow_tables(view.oracle, auxiliary, units, self.shadows, seed)
+        of_shadow = features_of
+        if self.ranks:
+            without_canaries = static_table(view.oracle.train_shadow(seed), rng)
+            of_shadow = replace(features_of, earlier=without_canaries.words)
+            features_of = replace(features_of, earlier=view.words)
+        ratio = LikelihoodRatio.of(np.stack([of_shadow(table, units) for table in tables]), included)
+        return Canaries(units, lambda published: ratio(features_of(published, units)), self.delta)
 
 
 def rare_pairs(ordered: list[str], canaries: int, rng: np.random.Generator) -> list[tuple[str, str]]:

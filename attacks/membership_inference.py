@@ -25,7 +25,6 @@ from leakboard.attacks._membership.learned import LearnedScore, UnitPairs
 from leakboard.attacks._membership.training_data import (
     FeatureExtractor,
     LikelihoodRatio,
-    shadow_features,
     shadow_tables,
     static_table,
 )
@@ -52,16 +51,15 @@ class MembershipInference(MembershipAttack):
 
     def fit(self, view: MembershipView, seed: int) -> MembershipScorer:
         """Train the attacker's models."""
-        auxiliary = view.auxiliary
-        if self.score == "learned":
-            unit_pairs = UnitPairs.of(auxiliary.texts("train"), view.candidates, self.ridge)
-            tables, included = shadow_tables(view.oracle, auxiliary, view.candidates, self.shadows, seed)
-            return LearnedScore(unit_pairs, [unit_pairs.values(table) for table in tables], included)
-        features_of = FeatureExtractor(auxiliary.texts("train"), self.window, self.ridge)
+        texts, units = view.auxiliary.texts("train"), view.candidates
+        features_of = FeatureExtractor(texts, self.window, self.ridge)
         if self.score == "loss":
             shadow = view.oracle.train_shadow(seed, private=False)
-            reference = features_of(static_table(shadow, np.random.default_rng(seed)), view.candidates)
-            return lambda published: reference[:, 0] - features_of(published, view.candidates)[:, 0]
-        shadows = shadow_features(view.oracle, auxiliary, view.candidates, features_of, self.shadows, seed)
-        ratio = LikelihoodRatio.of(*shadows)
-        return lambda published: ratio(features_of(published, view.candidates))
+            reference = features_of(static_table(shadow, np.random.default_rng(seed)), units)
+            return lambda published: reference[:, 0] - features_of(published, units)[:, 0]
+        tables, included = shadow_tables(view.oracle, view.auxiliary, units, self.shadows, seed)
+        if self.score == "learned":
+            unit_pairs = UnitPairs.of(texts, units, self.ridge)
+            return LearnedScore(unit_pairs, [unit_pairs.values(table) for table in tables], included)
+        ratio = LikelihoodRatio.of(np.stack([features_of(table, units) for table in tables]), included)
+        return lambda published: ratio(features_of(published, units))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,13 +114,19 @@ class FeatureExtractor:
     """The attacker's."""
     window: int
     ridge: float
-    ranks: bool = False
-    """Whether `mean_log_ranks` is a feature, too."""
+    earlier: Sequence[str] | None = None
+    """Words of an earlier table without the units, in order. None: the place of a word is no feature."""
 
     def __call__(self, published: PublishedWords, units: Sequence[Texts]) -> Array:
-        """Return the features of the units, float64 (n, 2), or (n, 3) with ranks: `ContextModel.features`."""
+        """Return `ContextModel.features` of the units, float64 (n, 2); with an earlier table also their rise, (n, 3).
+
+        The rise is `mean_log_ranks` in the earlier table minus that in the published one.
+        """
         features = ContextModel.of(published, self.texts, self.window, self.ridge).features(units)
-        return np.column_stack([features, mean_log_ranks(published.words, units)]) if self.ranks else features
+        if self.earlier is None:
+            return features
+        rise = mean_log_ranks(self.earlier, units) - mean_log_ranks(published.words, units)
+        return np.column_stack([features, rise])
 
 
 def mean_log_ranks(table: Sequence[str], units: Sequence[Texts]) -> Array:
@@ -173,28 +179,9 @@ class LikelihoodRatio:
         change = change.mean(0) + reliability * (change - change.mean(0))
         return cls((inside + outside) / 2, change, np.linalg.inv(covariance))
 
-    def matched(self, features: Array) -> LikelihoodRatio:
-        """Return the ratio with the larger spread that a table has whose texts differ from those of shadow models.
-
-        Features of the table, float64 (n, f), spread around the nearer of the means with and without each unit. Where
-        this is more than between shadow models, the feature counts less.
-        """
-        away = np.abs(np.abs(features - self.middle) - np.abs(self.change) / 2)
-        spread = np.sqrt((away**2).mean(0) / np.diag(np.linalg.inv(self.precision)))
-        scale = np.maximum(spread, 1.0)
-        return replace(self, precision=self.precision / np.outer(scale, scale))
-
     def __call__(self, features: Array) -> Array:
         """Return ln p(features | inside) - ln p(features | outside) of each unit, float64 (n,)."""
         return np.einsum("nf,fg,ng->n", features - self.middle, self.precision, self.change)
-
-
-def shadow_features(
-    oracle: Oracle, auxiliary: Corpus, units: Sequence[Texts], features_of: FeatureExtractor, models: int, seed: int
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the features of units in shadow models, float64 (models, n, f), and `shadow_tables`' second answer."""
-    tables, included = shadow_tables(oracle, auxiliary, units, models, seed)
-    return np.stack([features_of(table, units) for table in tables]), included
 
 
 def shadow_tables(

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leakboard.attacks._membership.learned import LearnedScore, UnitPairs
-from leakboard.attacks._membership.training_data import LikelihoodRatio, mean_log_ranks
+from leakboard.attacks._membership.training_data import FeatureExtractor, LikelihoodRatio, mean_log_ranks
 from leakboard.attacks.canary_audit import CanaryAudit, pairs_with_partners
 from leakboard.attacks.membership_inference import MembershipInference
 from leakboard.data.tokens import words
@@ -114,20 +114,28 @@ def test_mean_log_ranks_by_hand():
     assert mean_log_ranks(["a"], [Texts([""])]).tolist() == [0]
 
 
-def test_a_feature_counts_less_in_a_table_where_it_spreads_more():
-    """Units have 0 outside and 2 inside, with errors of 1; in the table the second feature has errors of 8."""
+def test_likelihood_ratios_are_those_of_normal_features():
+    """Both features have 0 outside and 2 inside, with errors of 1 and 8."""
     rng = np.random.default_rng(0)
-    included = rng.random((40, 500)) < 0.5
-    ratio = LikelihoodRatio.of(2.0 * included[:, :, None] + rng.normal(size=(40, 500, 2)), included)
-    planted = rng.random(500) < 0.5
-    table = 2.0 * planted[:, None] + rng.normal(size=(500, 2)) * [1, 8]
-    deviations = np.sqrt(np.diag(np.linalg.inv(ratio.matched(table).precision)))
-    assert deviations[0] < 1.1
-    assert 6 < deviations[1] < 9
-    right = [np.mean((score > 0) == planted) for score in (ratio(table), ratio.matched(table)(table))]
-    assert right[1] > right[0] + 0.1
-    same = 2.0 * planted[:, None] + rng.normal(size=(500, 2))
-    assert ratio.matched(same)(same) == pytest.approx(ratio(same), rel=0.1)
+    included = rng.random((2000, 50)) < 0.5
+    ratio = LikelihoodRatio.of(2.0 * included[:, :, None] + rng.normal(size=(2000, 50, 2)) * [1, 8], included)
+    table = 2.0 * (rng.random(50) < 0.5)[:, None] + rng.normal(size=(50, 2)) * [1, 8]
+    exact = (table - 1) @ [2 / 1**2, 2 / 8**2]
+    assert np.abs(ratio(table) - exact).mean() < 0.1 * np.abs(exact).mean()
+
+
+def test_the_rise_of_words_since_an_earlier_table_is_a_feature():
+    table = PublishedWords(["a", "b", "c"], np.eye(3, dtype=np.float32))
+    units = [Texts(["b a"]), Texts(["c"]), Texts(["d"])]
+    earlier = FeatureExtractor(["a b"], 1, 1e-3, earlier=["c", "b", "a", "d"])
+    features = earlier(table, units)
+    assert np.array_equal(features[:, :2], replace(earlier, earlier=None)(table, units))
+    rises = [
+        np.log(2 * 3 / 4**2) / 2 - np.log(1 * 2 / 3**2) / 2,
+        np.log(1 / 4) - np.log(3 / 3),
+        np.log(4 / 4) - np.log(4 / 3),
+    ]
+    assert np.allclose(features[:, 2], rises)
 
 
 def test_others_are_drawn_from_the_share_of_test_that_members_are_of_train(corpora, monkeypatch):
