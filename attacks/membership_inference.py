@@ -10,6 +10,9 @@ three scores:
 - ``learned``: a classifier learns from such shadow models what a text that was trained on looks like (Shokri et al.
   2017, "Membership inference attacks against machine learning models"; see `leakboard.attacks._membership.learned`).
 
+Many tables are sorted by how often words are in the training data. With ``ranks``, the log likelihood ratio of these
+counts is added to the second or third score (`leakboard.attacks._membership.word_counts`).
+
 Half of the candidates are units of train. The other half are units of test: the victim never saw them. One rule draws
 both halves. The auxiliary texts contain no candidate, and no other text of a candidate user. They may contain other
 texts by the author of a candidate document. A pair is two neighbouring words that occur as neighbours only once in
@@ -28,6 +31,8 @@ from leakboard.attacks._membership.training_data import (
     shadow_tables,
     static_table,
 )
+from leakboard.attacks._membership.word_counts import CountRatio
+from leakboard.errors import RequestError
 from leakboard.suite.options import Count, attack
 from leakboard.threats.membership import MembershipAttack, MembershipScorer, MembershipView
 
@@ -48,6 +53,17 @@ class MembershipInference(MembershipAttack):
     """Largest distance between the words of a pair (words); ``learned`` looks at 1, 2 and 5."""
     ridge: Annotated[float, Field(gt=0)] = 1e-3
     """Penalty in the attacker's estimate of output vectors, divided by the mean square of a coordinate."""
+    ranks: bool = False
+    """Whether word counts, as the order of the table reveals them, count, too; not with ``loss``."""
+
+    def __post_init__(self) -> None:
+        """Refuse ranks with a loss.
+
+        Raises:
+            RequestError: the score is ``loss``, whose shadow model was trained on no candidate.
+        """
+        if self.ranks and self.score == "loss":
+            raise RequestError("ranks: true is not allowed with score: loss; allowed: likelihood_ratio, learned")
 
     def fit(self, view: MembershipView, seed: int) -> MembershipScorer:
         """Train the attacker's models."""
@@ -58,8 +74,13 @@ class MembershipInference(MembershipAttack):
             reference = features_of(static_table(shadow, np.random.default_rng(seed)), units)
             return lambda published: reference[:, 0] - features_of(published, units)[:, 0]
         tables, included = shadow_tables(view.oracle, view.auxiliary, units, self.shadows, seed)
+        scores: list[MembershipScorer] = []
         if self.score == "learned":
             unit_pairs = UnitPairs.of(texts, units, self.ridge)
-            return LearnedScore(unit_pairs, [unit_pairs.values(table) for table in tables], included)
-        ratio = LikelihoodRatio.of(np.stack([features_of(table, units) for table in tables]), included)
-        return lambda published: ratio(features_of(published, units))
+            scores.append(LearnedScore(unit_pairs, [unit_pairs.values(table) for table in tables], included))
+        else:
+            ratio = LikelihoodRatio.of(np.stack([features_of(table, units) for table in tables]), included)
+            scores.append(lambda published: ratio(features_of(published, units)))
+        if self.ranks:
+            scores.append(CountRatio.of(texts, units, tables, included))
+        return lambda published: np.sum([score(published) for score in scores], axis=0)
