@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from leakboard.interfaces import Corpus, Integers, Secret
+from leakboard.interfaces import Corpus, Integers, Secret, SecretKind
 from leakboard.metrics.measures import accuracy, best_offset, micro_f1
 
 Codes = NDArray[np.int64]
@@ -63,39 +63,60 @@ def from_label(train: Codes, train_labels: Integers, labels: Integers, kind: str
 
 
 def from_text(corpus: Corpus, secrets: Sequence[Secret], seed: int) -> Codes:
-    """Return the guesses of classifiers trained on the text for each secret, int64 (n, secrets).
+    """Return the guesses of classifiers that read the test texts of a corpus, int64 (n, secrets): `read_secrets`."""
+    train, dev = ((corpus.texts(split), truth(corpus, split, secrets)) for split in ("train", "dev"))
+    return read_secrets(secrets, train, dev, corpus.texts("test"), seed)
+
+
+def read_secrets(
+    secrets: Sequence[Secret],
+    train: tuple[Sequence[str], Codes],
+    dev: tuple[Sequence[str], Codes],
+    texts: Sequence[str],
+    seed: int,
+) -> Codes:
+    """Return the guesses of classifiers that read texts, one for each secret, int64 (n, secrets).
 
     The classifiers are logistic regressions on TF-IDF of words and word pairs. Dev chooses the regularisation and, for
     entities, the threshold of "present". The classifiers are strong but ordinary: another attacker may do better.
+
+    Args:
+        secrets: of one kind.
+        train: texts to learn from, and their secrets.
+        dev: texts to choose by, and their secrets.
+        texts: to read.
+        seed: of the regressions.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectoriser = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
     try:
-        train = vectoriser.fit_transform(corpus.texts("train"))
+        of_train = vectoriser.fit_transform(train[0])
     except ValueError:  # no word occurs twice
         vectoriser = TfidfVectorizer(analyzer="char", ngram_range=(1, 3))
-        train = vectoriser.fit_transform(corpus.texts("train"))
-    dev, test = (vectoriser.transform(corpus.texts(split)) for split in ("dev", "test"))
-    models = [_best_model(train, dev, corpus, secret, seed) for secret in secrets]
+        of_train = vectoriser.fit_transform(train[0])
+    of_dev, of_texts = (vectoriser.transform(part) for part in (dev[0], texts))
+    models = [
+        _best_model(of_train, of_dev, values, dev_values, secret.kind, seed)
+        for secret, values, dev_values in zip(secrets, train[1].T, dev[1].T, strict=True)
+    ]
     if secrets[0].kind == "attribute":
-        return np.stack([model.predict(test) for model in models], axis=1)
-    on_dev, on_test = (np.stack([_presence(model, part) for model in models], axis=1) for part in (dev, test))
-    offset = best_offset(on_dev.ravel(), truth(corpus, "dev", secrets).ravel())
-    return (on_test + offset > 0).astype(np.int64)
+        return np.stack([model.predict(of_texts) for model in models], axis=1)
+    on_dev, margins = (np.stack([_presence(model, part) for model in models], axis=1) for part in (of_dev, of_texts))
+    offset = best_offset(on_dev.ravel(), dev[1].ravel())
+    return (margins + offset > 0).astype(np.int64)
 
 
-def _best_model(train: Any, dev: Any, corpus: Corpus, secret: Secret, seed: int) -> Any:
+def _best_model(train: Any, dev: Any, values: Integers, dev_values: Integers, kind: SecretKind, seed: int) -> Any:
     """Return the logistic regression with the best score on dev, or a constant if train has only one value."""
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression
 
-    values, dev_values = corpus.column("train", secret.name), corpus.column("dev", secret.name)
     if len(np.unique(values)) == 1:
         return DummyClassifier().fit(train, values)
     recipes = [LogisticRegression(C=c, max_iter=1000, random_state=seed) for c in (1.0, 10.0, 100.0)]
     models = [recipe.fit(train, values) for recipe in recipes]
-    if secret.kind == "attribute":
+    if kind == "attribute":
         return max(models, key=lambda model: accuracy(model.predict(dev), dev_values).value)
     margins = [_presence(model, dev) for model in models]
     f1 = [micro_f1((m + best_offset(m, dev_values) > 0).astype(np.int64), dev_values).value for m in margins]
