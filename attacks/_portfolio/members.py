@@ -13,7 +13,16 @@ from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import KnownTexts
 
 Family = Literal[
-    "mlp", "logistic", "discriminant", "neighbours", "svm", "kernel", "trees", "posterior", "mlp under fresh noise"
+    "mlp",
+    "logistic",
+    "discriminant",
+    "neighbours",
+    "svm",
+    "kernel",
+    "trees",
+    "posterior",
+    "mlp under fresh noise",
+    "mlp with made texts",
 ]
 Scores = dict[str, Floats]
 """For each secret float32 (n, values): log-probabilities, up to a scale and a shift of each row."""
@@ -44,6 +53,8 @@ class Task:
     release: Release | None = None
     """Adds fresh noise to the inputs of the victim's mechanism, float (n, d); None: unknown."""
     inputs: AnyInputs = RAW
+    made: KnownTexts | None = None
+    """Texts that the attacker made (`made_texts`)."""
     dev_publications: Floats | None = None
     """All publications of each dev text, float32 (n, m, d); None: there is one."""
 

@@ -1,5 +1,6 @@
 """Train an MLP with one head for each secret (Coavoux et al. 2018), or one for each secret (Lyu, He and Li 2020)."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from threading import Lock
@@ -23,21 +24,24 @@ EPOCH = 65_536
 
 
 class _Heads(torch.nn.Module):
-    """A hidden ReLU layer and one softmax head for each secret; one matrix holds all heads and masks unused columns."""
+    """Hidden ReLU layers and one softmax head for each secret; one matrix holds all heads and masks unused columns."""
 
     mask: torch.Tensor
 
-    def __init__(self, inputs: int, hidden: int, sizes: Sequence[int]):
+    def __init__(self, inputs: int, hidden: int, sizes: Sequence[int], layers: int):
         super().__init__()
         self.shape = (len(sizes), max(sizes))
-        self.hidden = torch.nn.Linear(inputs, hidden)
+        widths = [inputs, *[hidden] * layers]
+        self.hidden = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in itertools.pairwise(widths))
         self.output = torch.nn.Linear(hidden, len(sizes) * max(sizes))
         unused = torch.arange(max(sizes)) >= torch.tensor(sizes).unsqueeze(1)
         self.register_buffer("mask", torch.zeros(self.shape).masked_fill(unused, -1e9))
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
         """Return logits, float32 (n, secrets, values)."""
-        return self.output(torch.relu(self.hidden(vectors))).unflatten(1, self.shape) + self.mask
+        for layer in self.hidden:
+            vectors = torch.relu(layer(vectors))
+        return self.output(vectors).unflatten(1, self.shape) + self.mask
 
 
 def fit_mlp(task: Task) -> Trained:
@@ -59,18 +63,26 @@ def fit_mlp_under_noise(task: Task) -> Trained:
     return Trained(_fit_network(task, task.release))
 
 
-def _fit_network(task: Task, release: Release | None = None) -> Scorer:
+def fit_mlp_with_made_texts(task: Task) -> Trained:
+    """Train a network with two hidden layers on known and on made texts, with fresh noise if all inputs are known."""
+    assert task.made is not None, "this member needs made texts"
+    both = KnownTexts.joined([task.train, task.made])
+    return Trained(_fit_network(replace(task, train=both), task.release if both.inputs is not None else None, layers=2))
+
+
+def _fit_network(task: Task, release: Release | None = None, layers: int = 1) -> Scorer:
     """Train a network, and keep the epoch of least loss on dev.
 
     Args:
         task: its texts and secrets.
         release: adds fresh noise to the texts' inputs in each epoch; None: the network sees one publication.
+        layers: number of hidden layers.
     """
     options, secrets = task.options, task.secrets
     generator = torch.Generator().manual_seed(task.seed)
     dev = _tensors(task, task.dev)
     with _INITIALISING, seeded(task.seed):  # layers draw their weights from torch's global generator
-        network = _Heads(dev[0].shape[1], options.hidden, [len(secret.values) for secret in secrets])
+        network = _Heads(dev[0].shape[1], options.hidden, [len(secret.values) for secret in secrets], layers)
     network.to(dev[0].device)
 
     def loss(batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:

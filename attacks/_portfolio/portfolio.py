@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from leakboard.attacks._portfolio.ensemble import Ensemble, train_ensemble
+from leakboard.attacks._portfolio.made_texts import publish_made_texts
 from leakboard.attacks._portfolio.members import Family, Member, Release, Scores, Task, shifted
 from leakboard.attacks._portfolio.mixture import Mixture, fit_mixture
 from leakboard.attacks._portfolio.portfolio_options import PAPERS, PortfolioAttack
@@ -87,7 +88,14 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
         release = _release(view, options.observations, trim) if train.inputs is not None else None
     chosen, others = _divided(len(dev.vectors), seed)
     chosen_several = None if several is None else several[chosen]
-    task = Task(train, dev.rows(chosen), view.secrets, options, seed, release, dev_publications=chosen_several)
+    made = None
+    if options.made_texts:
+        once = publish_made_texts(view, options.made_texts, seed)
+        made = _published(view, once, 1, options.observations, trim)
+        made = _with_inputs(view, made) if may_know_noise else made
+    task = Task(
+        train, dev.rows(chosen), view.secrets, options, seed, release, made=made, dev_publications=chosen_several
+    )
     trainer = Trainer(task)
     scalings = _scalings(options, view, trainer, trim)
     attacker: Member | Ensemble | Mixture

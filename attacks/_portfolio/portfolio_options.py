@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 from leakboard.attacks._portfolio.vector_inputs import Inputs
+from leakboard.errors import RequestError
 from leakboard.suite.options import ALWAYS_NAMED, Count, shared
 from leakboard.threats.secrets import SecretsAttack
 
@@ -35,6 +36,9 @@ class PortfolioAttack(SecretsAttack):
     bayes: Literal["member", "mixed"] = "member"
     """How Bayes' rule, by the law of the victim's noise, takes part in the ensemble. ``member``: as the other
     classifiers; ``mixed``: its probabilities are mixed with those of the ensemble, text by text."""
+    made_texts: Annotated[int, Field(ge=0)] = 0
+    """Number of texts that the attacker makes from known ones and lets the victim publish. The ensemble has a network
+    that learns from them, too."""
     hidden: Count = 512
     """Number of ReLU units of the MLP; those of the papers are fixed."""
     epochs: Count = 60
@@ -45,6 +49,17 @@ class PortfolioAttack(SecretsAttack):
     """Texts in each step."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
     """Learning rate of Adam."""
+
+    def __post_init__(self) -> None:
+        """Refuse made texts without an ensemble.
+
+        Raises:
+            RequestError: ``made_texts`` is not 0, and ``portfolio`` is not ``ensemble``.
+        """
+        if self.made_texts and self.portfolio != "ensemble":
+            raise RequestError(
+                f"made_texts: {self.made_texts} is not allowed with portfolio: {self.portfolio}; allowed: 0"
+            )
 
     @property
     def reads_published_texts(self) -> bool:

@@ -138,6 +138,7 @@ def _fit(family: Family) -> Callable[[Task], Trained]:
     functions: Mapping[Family, Callable[[Task], Trained]] = {
         "mlp": mlp.fit_mlp,
         "mlp under fresh noise": mlp.fit_mlp_under_noise,
+        "mlp with made texts": mlp.fit_mlp_with_made_texts,
         "posterior": posterior.fit_posterior,
         "logistic": linear.fit_logistic,
         "svm": linear.fit_svm,
