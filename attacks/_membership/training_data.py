@@ -120,26 +120,28 @@ class FeatureExtractor:
     def __call__(self, published: PublishedWords, units: Sequence[Texts]) -> Array:
         """Return `ContextModel.features` of the units, float64 (n, 2); with an earlier table also their rise, (n, 3).
 
-        The rise is `mean_log_ranks` in the earlier table minus that in the published one.
+        The rise is `mean_places` in the earlier table minus that in the published one.
         """
         features = ContextModel.of(published, self.texts, self.window, self.ridge).features(units)
         if self.earlier is None:
             return features
-        rise = mean_log_ranks(self.earlier, units) - mean_log_ranks(published.words, units)
+        rise = mean_places(self.earlier, units) - mean_places(published.words, units)
         return np.column_stack([features, rise])
 
 
-def mean_log_ranks(table: Sequence[str], units: Sequence[Texts]) -> Array:
-    """Return the mean of ln (rank / V) of each unit's distinct words in a table of V words, float64 (n,).
+def mean_places(table: Sequence[str], units: Sequence[Texts]) -> Array:
+    """Return the mean place of each unit's distinct words in a table, float64 (n,).
 
-    The first word has the rank 1, a word that the table lacks V + 1. A table that is sorted by frequency tells with it
-    how often a word is in the training data. A unit without words has the mean of the others, or 0.
+    The last word of a table of V words has the place 1, the first 1 / V, and a word that the table lacks 1 + 1 / V. In
+    a table that is sorted by frequency, the place tells how often a word is in the training data. A unit without words
+    has the mean of the others, or 0.
     """
-    ranks = {word: rank for rank, word in enumerate(table, 1)}
-    logs = [[math.log(ranks.get(w, len(table) + 1) / len(table)) for w in {*words(" ".join(unit))}] for unit in units]
-    means = [sum(unit) / len(unit) for unit in logs if unit]
+    place_of = {word: rank / len(table) for rank, word in enumerate(table, 1)}
+    missing_word = 1 + 1 / max(len(table), 1)
+    places = [[place_of.get(word, missing_word) for word in {*words(" ".join(unit))}] for unit in units]
+    means = [sum(unit) / len(unit) for unit in places if unit]
     missing = sum(means) / len(means) if means else 0.0
-    return np.array([sum(unit) / len(unit) if unit else missing for unit in logs])
+    return np.array([sum(unit) / len(unit) if unit else missing for unit in places])
 
 
 @dataclass(frozen=True)

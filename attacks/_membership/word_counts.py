@@ -4,13 +4,12 @@ A table that is sorted by frequency reveals the count c of each word. A text wit
 if the other texts alone explain c badly.
 
 1. Shadow models were trained on known texts. They show which count belongs to which place in a table.
-2. Each other candidate is a member with probability p, at first 1/2. The rest of the training data has a Poisson number
-   of copies of a word. Its rate has a gamma distribution, by the copies in the candidates and in the attacker's own
-   texts. This gives the mean m and the variance v of the count without the candidate.
-3. The log likelihood ratio of a candidate is the sum over its words of ln f(c; m + x, v) - ln f(c; m, v). Here f is the
+2. Each other candidate is a member with probability 1/2. The rest of the training data has a Poisson number of copies
+   of a word. Its rate has a gamma distribution, by the copies in the candidates and in the attacker's own texts. This
+   gives the mean m and the variance v of the count without the candidate.
+3. The log likelihood ratio of a candidate is the sum over its words of ln f(c - x; m, v) - ln f(c; m, v). Here f is the
    negative binomial distribution: a Poisson distribution with a gamma rate (Greenwood and Yule 1920). A word that the
    table lacks has a smaller count than every word of the table.
-4. The ratios give new probabilities p, and steps 2 and 3 are repeated (a mean-field approximation).
 
 Counts that are read from places have errors. The method of moments estimates their relative variance from all words of
 the table; v includes it. Own texts from another domain explain the counts badly. Then they are left out.
@@ -34,9 +33,7 @@ if TYPE_CHECKING:
     from scipy import sparse
     from sklearn.isotonic import IsotonicRegression
 
-SWEEPS = 8
-"""Number of times that the probabilities of candidates are computed anew."""
-FEW = 20
+MIN_EXPECTED_COUNT = 20
 """Words with a smaller expected count say little about relative errors, and are left out of their estimate."""
 
 
@@ -105,41 +102,36 @@ class CountRatio:
         counts = np.array([count_of.get(word, np.nan) for word in self.vocabulary])
         in_candidates = np.asarray(self.copies.sum(0)).ravel() + 0.5
         rates = (in_candidates, in_candidates + self.own)
-        explanations = [self._explain(counts, rate, by_place.sum(), by_place[-1]) for rate in rates]
+        explanations = [self._explain(counts, rate, by_place[-1]) for rate in rates]
         return max(explanations, key=lambda explanation: explanation.likelihood).ratios
 
-    def _explain(self, counts: Array, rates: Array, total: float, smallest: float) -> Explanation:
+    def _explain(self, counts: Array, rates: Array, smallest: float) -> Explanation:
         """Explain counts by members among the candidates, and by other texts.
 
         Args:
             counts: read from the table, float64 (V,); NaN for a word that it lacks.
             rates: shape of the gamma distribution of each word's rate in the other texts, float64 (V,).
-            total: of the counts of all words of the table.
-            smallest: count of its last word.
+            smallest: count of the table's last word.
         """
-        entries = self.copies.tocoo()
-        unit, word, copies = entries.row, entries.col, entries.data
         listed = ~np.isnan(counts)
-        read = np.where(listed, counts, smallest)[word]
-        members = self.copies[:, listed].sum() / 2
-        scale = max(total - members, 1.0) / max(rates[listed].sum(), 1.0)
+        in_members = np.asarray(self.copies.sum(0)).ravel() / 2
         squares = self.copies.multiply(self.copies).tocsr()
-        ratios = np.zeros(self.copies.shape[0])
-        for _ in range(SWEEPS):
-            chance = 1 / (1 + np.exp(-np.clip(ratios, -50, 50)))
-            spread = chance * (1 - chance)
-            mean = chance @ self.copies + rates * scale
-            variance = spread @ squares + rates * scale * (1 + scale)
-            error = _relative_variance(counts, mean, variance)
-            others = mean[word] - copies * (chance[unit] + scale)
-            others_variance = variance[word] - copies * (copies * spread[unit] + scale * (1 + scale))
-            others_variance += error * others**2
-            equal, below = (
-                log_chance(read, others + copies, others_variance) - log_chance(read, others, others_variance)
-                for log_chance in (log_negative_binomial, log_smaller)
-            )
-            evidence = np.where(listed[word], equal, below)
-            ratios = np.bincount(unit, evidence, len(ratios))
+        in_others = max(float((counts - in_members)[listed].sum()), 1.0)
+        scale = in_others / max(float(rates[listed].sum()), 1.0)
+        mean = in_members + rates * scale
+        variance = np.asarray(squares.sum(0)).ravel() / 4 + rates * scale * (1 + scale)
+        error = _relative_variance(counts, mean, variance)
+
+        entries = self.copies.tocoo()
+        word, copies = entries.col, entries.data
+        count = np.where(listed, counts, smallest)[word]
+        without = mean[word] - copies * (1 / 2 + scale)
+        spread = variance[word] - copies * (copies / 4 + scale * (1 + scale)) + error * without**2
+        equal, below = (
+            log_chance(np.maximum(count - copies, 0), without, spread) - log_chance(count, without, spread)
+            for log_chance in (log_negative_binomial, log_smaller)
+        )
+        ratios = np.bincount(entries.row, np.where(listed[word], equal, below), self.copies.shape[0])
         explained = log_negative_binomial(counts[listed], mean[listed], (variance + error * mean**2)[listed])
         return Explanation(ratios, float(explained.sum()))
 
@@ -172,7 +164,7 @@ def _size_and_chance(mean: Array, variance: Array) -> tuple[Array, Array]:
 
 def _relative_variance(counts: Array, mean: Array, variance: Array) -> float:
     """Return the variance of the counts' errors, divided by the square of the mean, by the method of moments."""
-    used = ~np.isnan(counts) & (mean > FEW)
+    used = ~np.isnan(counts) & (mean > MIN_EXPECTED_COUNT)
     if not used.any():
         return 0.0
     excess = (counts[used] - mean[used]) ** 2 - variance[used]

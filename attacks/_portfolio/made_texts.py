@@ -63,7 +63,8 @@ class Splicer:
         """Choose the shares by the texts of dev that are not in train, or by all if none is new."""
         pairs = {pair for text in train for pair in itertools.pairwise(words(text))}
         seen = {word for text in train for word in words(text)}
-        new = [words(text) for text in dev if text not in set(train)] or [words(text) for text in dev]
+        known = set(train)
+        new = [words(text) for text in dev if text not in known] or [words(text) for text in dev]
         new_words = _share([word not in seen for text in new for word in text])
         new_pairs = _share([pair not in pairs for text in new for pair in itertools.pairwise(text)])
         replaced = 1 - math.sqrt(1 - new_pairs)  # a pair is new if one of its two words was replaced
