@@ -23,6 +23,7 @@ from leakboard.attacks._alignment.align import Method
 from leakboard.attacks._alignment.alignment import Pairs
 from leakboard.attacks._alignment.known_encoder import REFINED, KnownEncoder, own_store
 from leakboard.attacks._alignment.rotation import STARTS
+from leakboard.attacks._portfolio.portfolio_options import PortfolioAttack
 from leakboard.attacks._reading.readers import READERS
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
@@ -74,6 +75,8 @@ class Aligned(StoreThief):
     def __post_init__(self) -> None:
         if self.publications > 1 and not self.adaptive:
             raise RequestError(f"publications: {self.publications} is not allowed with adaptive: false; allowed: 1")
+        if isinstance(self.inner, PortfolioAttack) and self.inner.made_texts:
+            raise RequestError("made_texts is not allowed in aligned: the store would answer under its secret key")
 
     @classmethod
     def example(cls, folder: Path) -> Self:

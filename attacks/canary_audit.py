@@ -62,7 +62,7 @@ class CanaryAudit(CanaryAttack):
     ridge: Annotated[float, Field(gt=0)] = 1e-3
     """Penalty in the attacker's estimate of output vectors, divided by the mean square of a coordinate."""
     ranks: bool = False
-    """Whether it counts, too, how far a canary's words rise above their places in the published table."""
+    """Whether the score also uses how far a canary's words rise in the table; one more shadow model is trained."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
     """Delta of the bound for a victim without a claim; a claim has a delta of its own."""
 

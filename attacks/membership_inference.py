@@ -54,7 +54,7 @@ class MembershipInference(MembershipAttack):
     ridge: Annotated[float, Field(gt=0)] = 1e-3
     """Penalty in the attacker's estimate of output vectors, divided by the mean square of a coordinate."""
     ranks: bool = False
-    """Whether word counts, as the order of the table reveals them, count, too; not with ``loss``."""
+    """Whether the score also uses word counts, which the order of the table reveals; not with ``loss``."""
 
     def __post_init__(self) -> None:
         """Refuse ranks with a loss.

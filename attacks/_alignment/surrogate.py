@@ -28,7 +28,7 @@ class SurrogateStore:
     factor: Floats
     """Standard normal numbers times this matrix are errors, float32 (e, e). It is the symmetric root of a covariance.
 
-    This root is unique. Other roots depend on the choice of axes, and so on the processor.
+    This root is unique. Other roots depend on the choice of axes, which differs between processors.
     """
 
     @classmethod

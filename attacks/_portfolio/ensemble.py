@@ -1,8 +1,8 @@
 """Stack classifiers: for each secret, add the members' log-probabilities with weights that are chosen on dev.
 
 If the victim's noise is known, Bayes' rule (`posterior`) and a network that sees fresh noise in each epoch are members.
-With ``bayes: mixed`` Bayes' rule is no member (`mixture`). With ``made_texts`` each network has a deeper twin, which
-also learns from texts that the attacker made (`made_texts`).
+With ``bayes: mixed`` Bayes' rule is no member (`mixture`). With ``made_texts`` each network
+on one publication has a deeper twin, which also learns from texts that the attacker made (`made_texts`).
 
 Stacking in the log-odds with weights of at least 0 (Wolpert 1992; Breiman 1996):
 
@@ -131,7 +131,7 @@ def train_ensemble(trainer: Trainer, scalings: Sequence[AnyScaling]) -> Ensemble
         taught = trainer.members([(member.family, member.inputs) for member in learners], size)
         by_key = {member.key: member for member in taught}
         members = [by_key.get(member.key, member) for member in members]
-    if trainer.task.made is not None:
+    if trainer.task.made_texts is not None:
         networks = [member.inputs for member in members if member.family == "mlp"]
         members += trainer.members(("mlp with made texts", inputs) for inputs in networks)
     pools = _pools(members, truth)

@@ -53,7 +53,7 @@ class Task:
     release: Release | None = None
     """Adds fresh noise to the inputs of the victim's mechanism, float (n, d); None: unknown."""
     inputs: AnyInputs = RAW
-    made: KnownTexts | None = None
+    made_texts: KnownTexts | None = None
     """Texts that the attacker made (`made_texts`)."""
     dev_publications: Floats | None = None
     """All publications of each dev text, float32 (n, m, d); None: there is one."""

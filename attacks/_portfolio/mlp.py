@@ -65,8 +65,8 @@ def fit_mlp_under_noise(task: Task) -> Trained:
 
 def fit_mlp_with_made_texts(task: Task) -> Trained:
     """Train a network with two hidden layers on known and on made texts, with fresh noise if all inputs are known."""
-    assert task.made is not None, "this member needs made texts"
-    both = KnownTexts.joined([task.train, task.made])
+    assert task.made_texts is not None, "this member needs made texts"
+    both = KnownTexts.joined([task.train, task.made_texts])
     return Trained(_fit_network(replace(task, train=both), task.release if both.inputs is not None else None, layers=2))
 
 

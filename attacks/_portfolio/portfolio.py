@@ -94,7 +94,7 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
         made = _published(view, once, 1, options.observations, trim)
         made = _with_inputs(view, made) if may_know_noise else made
     task = Task(
-        train, dev.rows(chosen), view.secrets, options, seed, release, made=made, dev_publications=chosen_several
+        train, dev.rows(chosen), view.secrets, options, seed, release, made_texts=made, dev_publications=chosen_several
     )
     trainer = Trainer(task)
     scalings = _scalings(options, view, trainer, trim)

@@ -39,7 +39,7 @@ class CanariesView:
     unit: TrainingUnit
     """The kind of a canary."""
     words: Sequence[str]
-    """The words of the published table."""
+    """The words of the published table, in its order."""
     oracle: Oracle
 
 
@@ -58,7 +58,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
     """Audit of training data."""
 
     name: ClassVar = "canaries"
-    sees: ClassVar = "the recipe, and a table that was trained with planted texts"
+    sees: ClassVar = "the recipe, the words of the published table, and a table that was trained with planted texts"
     things: ClassVar = "canaries"
     needs: ClassVar = "words"
     revision: ClassVar = 3

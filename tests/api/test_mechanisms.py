@@ -215,6 +215,12 @@ class TestDomain:
         return correct(values, rng)
 
     @staticmethod
+    def nan_kept_in_range(values, rng):
+        if (np.abs(values) > 1000).any():
+            raise ArithmeticError("outside")
+        return correct(np.clip(values, 0, 1), rng)
+
+    @staticmethod
     def clipped_above(values, rng):
         finite = np.nan_to_num(values)
         return correct(np.where(finite < -1.5, finite, np.clip(finite, 0, 1)), rng)
@@ -235,9 +241,10 @@ class TestDomain:
         [
             (correct, ""),
             (nan_kept.__func__, "NaN"),
-            (unclipped_beside_nan.__func__, "NaN"),
-            (scaled_by_the_sum.__func__, "a million"),
-            (clipped_above.__func__, "a million"),
+            (nan_kept_in_range.__func__, "zeros and NaN"),
+            (unclipped_beside_nan.__func__, "NaN beside millions"),
+            (scaled_by_the_sum.__func__, "millions of both signs"),
+            (clipped_above.__func__, "millions"),
         ],
     )
     def test_a_forgotten_clip_is_violated(self, release, pair):
@@ -252,7 +259,7 @@ class TestDomain:
 
     def test_an_error_is_noted_and_is_no_leak(self):
         result = audit(self.refuses, domain="any", **self.OPTIONS)
-        assert (result.verdict, len(result.notes)) == ("not refuted", 4)
+        assert (result.verdict, len(result.notes)) == ("not refuted", 5)
         note = "not tried, since the function refuses it: zeros and NaN (ArithmeticError: outside)"
         assert note in result.summary.splitlines()
 

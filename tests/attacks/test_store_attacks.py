@@ -338,6 +338,7 @@ def test_a_store_of_its_own_is_published_as_often_as_asked_for(make_corpus, monk
             "radius: inf is not allowed: input should be a finite number",
         ),
         (Aligned, {"publications": 2, "adaptive": False}, "publications: 2 is not allowed with adaptive: false"),
+        (Aligned, {"inner": AttributeInference(made_texts=9)}, "made_texts is not allowed in aligned: the store would"),
         (Linking, {"likely": True, "recompress": True}, "recompress: true is not allowed with likely: true"),
         (Presence, {"likely": True, "access": "scores"}, "likely: true is not allowed with access: scores"),
     ],

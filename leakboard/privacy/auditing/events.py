@@ -144,13 +144,15 @@ def normalised_interior(dimensions: int, generator: np.random.Generator, dtype: 
 
 def outside(dimensions: int) -> list[Pair]:
     """Return pairs with an input outside the unit cube, for a mechanism that accepts all numbers, NaN and infinity."""
-    zeros, million = np.zeros(dimensions), np.full(dimensions, 1e6)
-    return [
-        Pair("just outside the cube", np.full(dimensions, -1.0), np.full(dimensions, 2.0)),
-        Pair("zeros and NaN", zeros, np.where(np.arange(dimensions) == 0, np.nan, million)),
-        Pair("zeros and infinity", zeros, np.full(dimensions, np.inf)),
-        Pair("zeros and a million", zeros, np.where(np.arange(dimensions) % 2, million, -million)),
-    ]
+    places, ones = np.arange(dimensions), np.ones(dimensions)
+    others = {
+        "NaN": np.nan * ones,
+        "infinity": np.inf * ones,
+        "millions of both signs": np.where(places % 2, 1e6, -1e6),
+    }
+    others |= {"NaN beside millions": np.where(places, 1e6, np.nan)} if dimensions > 1 else {"a million": 1e6 * ones}
+    pairs = [Pair(f"zeros and {name}", 0 * ones, value) for name, value in others.items()]
+    return [Pair("just outside the cube", -ones, 2 * ones), *pairs]
 
 
 def _random(dimensions: int, generator: np.random.Generator, dtype: Any) -> Array:

@@ -176,9 +176,11 @@ class TestPairs:
         assert normalised_interior(2, np.random.default_rng(0)) == []
 
     def test_outside_the_cube(self):
-        seconds = [pair.second for pair in outside(2)]
-        assert sum(np.isfinite(values).all() for values in seconds) == 2
-        assert all(not ((values >= 0) & (values <= 1)).any() for values in seconds)
+        for dimensions, finite in ((1, 3), (2, 2)):
+            seconds = [pair.second for pair in outside(dimensions)]
+            assert sum(np.isfinite(values).all() for values in seconds) == finite
+            assert all(not ((values >= 0) & (values <= 1)).any() for values in seconds)
+            assert min(values[0] for values in seconds if np.isfinite(values).all()) == -1e6
 
     def test_two_pairs_share_the_releases_of_a_round(self, monkeypatch):
         """A budget is kept however many pairs go through the rounds."""
