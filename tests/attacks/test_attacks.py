@@ -262,17 +262,17 @@ class TestPapers:
 
     @pytest.fixture
     def networks(self, monkeypatch):
-        """Return the shapes of all networks: inputs, hidden units, and secrets."""
+        """Return the shapes of all networks: inputs, units of each hidden layer, and secrets."""
         shapes, build = [], mlp._Heads.__init__
 
-        def watched(self, inputs, hidden, sizes):
-            shapes.append((inputs, hidden, len(sizes)))
-            build(self, inputs, hidden, sizes)
+        def watched(self, inputs, hidden, sizes, layers):
+            shapes.append((inputs, [hidden] * layers, len(sizes)))
+            build(self, inputs, hidden, sizes, layers)
 
         monkeypatch.setattr(mlp._Heads, "__init__", watched)
         return shapes
 
-    @pytest.mark.parametrize(("paper", "expected"), [("coavoux", [(64, 2)]), ("lyu", [(512, 1), (512, 1)])])
+    @pytest.mark.parametrize(("paper", "expected"), [("coavoux", [([64], 2)]), ("lyu", [([512], 1), ([512], 1)])])
     def test_networks_have_the_size_of_the_paper(self, networks, paper, expected):
         view, vectors, truth = world(linear, [GENDER, AGE])
         found = attack_accuracies(AttributeInference(portfolio=paper, **SMALL), view, vectors, truth)
