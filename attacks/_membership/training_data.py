@@ -129,14 +129,18 @@ class FeatureExtractor:
         return np.column_stack([features, rise])
 
 
+def places_of_rows(size: int) -> Array:
+    """Return the place of each word of a table, float64 (V,): the first has 1 / V, the last 1."""
+    return np.arange(1, size + 1) / size
+
+
 def mean_places(table: Sequence[str], units: Sequence[Texts]) -> Array:
     """Return the mean place of each unit's distinct words in a table, float64 (n,).
 
-    The last word of a table of V words has the place 1, the first 1 / V, and a word that the table lacks 1 + 1 / V. In
-    a table that is sorted by frequency, the place tells how often a word is in the training data. A unit without words
-    has the mean of the others, or 0.
+    A word that the table lacks has the place 1 + 1 / V. In a table that is sorted by frequency, the place tells how
+    often a word is in the training data. A unit without words has the mean of the others, or 0.
     """
-    place_of = {word: rank / len(table) for rank, word in enumerate(table, 1)}
+    place_of = dict(zip(table, places_of_rows(len(table)), strict=True))
     missing_word = 1 + 1 / max(len(table), 1)
     places = [[place_of.get(word, missing_word) for word in {*words(" ".join(unit))}] for unit in units]
     means = [sum(unit) / len(unit) for unit in places if unit]

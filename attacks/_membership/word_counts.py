@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.attacks._membership.training_data import Array
+from leakboard.attacks._membership.training_data import Array, places_of_rows
 from leakboard.data.tokens import words
 from leakboard.interfaces import PublishedWords, Texts
 
@@ -89,7 +89,7 @@ class CountRatio:
         places, logs = [], []
         for table, members in zip(tables, included, strict=True):
             planted = dict(zip(vocabulary, members @ matrix, strict=True))
-            places.append(_places(len(table.words)))
+            places.append(places_of_rows(len(table.words)))
             logs.append(np.log([own[word] + planted.get(word, 0.0) + 0.5 for word in table.words]))
         log_count_at = IsotonicRegression(increasing=False, out_of_bounds="clip")
         log_count_at.fit(np.concatenate(places), np.concatenate(logs))
@@ -97,7 +97,7 @@ class CountRatio:
 
     def __call__(self, published: PublishedWords) -> Array:
         """Return ln p(counts | member) - ln p(counts | no member) of each candidate, float64 (n,)."""
-        by_place = np.exp(self.log_count_at.predict(_places(len(published.words)))) - 0.5
+        by_place = np.exp(self.log_count_at.predict(places_of_rows(len(published.words)))) - 0.5
         count_of = dict(zip(published.words, by_place, strict=True))
         counts = np.array([count_of.get(word, np.nan) for word in self.vocabulary])
         in_candidates = np.asarray(self.copies.sum(0)).ravel() + 0.5
@@ -115,20 +115,20 @@ class CountRatio:
         """
         listed = ~np.isnan(counts)
         in_members = np.asarray(self.copies.sum(0)).ravel() / 2
-        squares = self.copies.multiply(self.copies).tocsr()
         in_others = max(float((counts - in_members)[listed].sum()), 1.0)
         scale = in_others / max(float(rates[listed].sum()), 1.0)
         mean = in_members + rates * scale
-        variance = np.asarray(squares.sum(0)).ravel() / 4 + rates * scale * (1 + scale)
+        variance = np.asarray(self.copies.power(2).sum(0)).ravel() / 4 + rates * scale * (1 + scale)
         error = _relative_variance(counts, mean, variance)
 
         entries = self.copies.tocoo()
         word, copies = entries.col, entries.data
         count = np.where(listed, counts, smallest)[word]
         without = mean[word] - copies * (1 / 2 + scale)
-        spread = variance[word] - copies * (copies / 4 + scale * (1 + scale)) + error * without**2
+        without_variance = variance[word] - copies * (copies / 4 + scale * (1 + scale)) + error * without**2
         equal, below = (
-            log_chance(np.maximum(count - copies, 0), without, spread) - log_chance(count, without, spread)
+            log_chance(np.maximum(count - copies, 0), without, without_variance)
+            - log_chance(count, without, without_variance)
             for log_chance in (log_negative_binomial, log_smaller)
         )
         ratios = np.bincount(entries.row, np.where(listed[word], equal, below), self.copies.shape[0])
@@ -149,7 +149,7 @@ def log_negative_binomial(count: Array, mean: Array, variance: Array) -> Array:
 
 
 def log_smaller(count: Array, mean: Array, variance: Array) -> Array:
-    """Return the log probability of a whole number below each count, float64 (n,)."""
+    """Return the log probability of a whole number below each count, float64 (n,); smaller counts count as 1."""
     from scipy.special import betainc
 
     size, chance = _size_and_chance(mean, variance)
@@ -169,8 +169,3 @@ def _relative_variance(counts: Array, mean: Array, variance: Array) -> float:
         return 0.0
     excess = (counts[used] - mean[used]) ** 2 - variance[used]
     return max(float((excess / mean[used] ** 2).mean()), 0.0)
-
-
-def _places(size: int) -> Array:
-    """Return the place of each word of a table, float64 (V,), the last one at 1."""
-    return np.arange(1, size + 1) / size

@@ -1,8 +1,8 @@
 """Stack classifiers: for each secret, add the members' log-probabilities with weights that are chosen on dev.
 
 If the victim's noise is known, Bayes' rule (`posterior`) and a network that sees fresh noise in each epoch are members.
-With ``bayes: mixed`` Bayes' rule is no member (`mixture`). With ``made_texts`` each network
-on one publication has a deeper twin, which also learns from texts that the attacker made (`made_texts`).
+With ``bayes: mixed`` Bayes' rule is no member (`mixture`). With ``made_texts`` each network on one publication has a
+deeper twin, which also learns from texts that the attacker made (`made_texts`).
 
 Stacking in the log-odds with weights of at least 0 (Wolpert 1992; Breiman 1996):
 
