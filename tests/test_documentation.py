@@ -170,7 +170,7 @@ def test_the_table_of_few_pairs_has_the_numbers_of_its_board():
         named = {("captions", "MiniLM"): 1000, ("news", "MiniLM, last layer trained"): 20}  # with their own numbers
         for pairs, attack in zip((20, 100, 1000), attacks, strict=True):
             if pairs != named.get((texts, encoder)):
-                assert abs(rows.loc[f"stacked {attack}", "attack_score"] - rows.loc[attack, "attack_score"]) < 0.0305
+                assert abs(rows.loc[f"stacked {attack}", "attack_score"] - rows.loc[attack, "attack_score"]) < 0.0215
 
 
 @pytest.mark.slow
