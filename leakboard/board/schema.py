@@ -163,8 +163,9 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "seeds",
         "How many runs with different seeds the row averages over.",
-        ("leaderboard.csv", "page: attacks"),
+        ("leaderboard.csv", "page: victims", "page: attacks"),
         kind="whole",
+        note="runs that the row averages over; the interval of one run does not show how another training would differ",
     ),
     Column(
         "test_size",

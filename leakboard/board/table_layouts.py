@@ -88,7 +88,7 @@ TABLES: Mapping[str, Table] = {
     "page: victims": Table(
         "The victims of a board, each with its strongest attack.",
         ("rank", "victim"),
-        ("provenance", "seconds"),
+        ("seeds", "provenance", "seconds"),
         ("Privacy", "Use", "Three epsilons", "Attacker", "Fairness", "Cost"),
         in_sight=("rank", "victim", "empirical_privacy", "task_accuracy", "verdict", "attack", "needs"),
         on_wide=("empirical_privacy_new", "epsilon_claimed", "epsilon_proved", "epsilon_audited"),

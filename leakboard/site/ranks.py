@@ -15,6 +15,8 @@ USELESS = "useless for the task"
 """Note below the name of a victim whose task accuracy is not above that of a constant guess."""
 WEAKER_ATTACKS = "met weaker attacks only"
 """Note below the name of a victim that did not meet the strongest attack on the reference."""
+ADDED_SOURCES = ("bayes", "made_texts", "ranks")
+"""Options that give an attack one more source to learn from: with it, an attack counts as no weaker than without."""
 
 
 def is_useless(row: Row) -> bool:
@@ -37,6 +39,11 @@ def attack_of(options: str) -> str:
     """Return an attack's label without ``starts``, and without ``alignment`` if it undoes whitening."""
     ignored = ("alignment", "starts") if parse(options)[1].get("alignment") == "unwhitened" else ("starts",)
     return without(options, *ignored)
+
+
+def attacks_met(options: str) -> set[str]:
+    """Return the labels of attacks that a victim met by one attack: its own, and the same without added sources."""
+    return {attack_of(options), attack_of(without(options, *ADDED_SOURCES))}
 
 
 def met_weaker_attacks(row: Row, reference: Row | None) -> bool:

@@ -13,7 +13,7 @@ from leakboard.board.strongest import headlines, observations
 from leakboard.metrics.entries import METRICS
 from leakboard.pipeline.records import Record
 from leakboard.site.content import Board, slug
-from leakboard.site.ranks import attack_of, met_weaker_attacks, most_private, ranked, useful
+from leakboard.site.ranks import attacks_met, met_weaker_attacks, most_private, ranked, useful
 from leakboard.site.utility import TASK, Utility
 from leakboard.suite.labels import number, parse
 from leakboard.suite.names import natural
@@ -204,7 +204,7 @@ def _attempts(row: Row, attacks: Sequence[Row]) -> Row:
     """
     seen = observations(row)
     more = [a for a in attacks if observations(a) > seen and a.get("empirical_privacy") is not None]
-    met = {attack_of(attack["attack_options"]) for attack in attacks}
+    met = {label for attack in attacks for label in attacks_met(attack["attack_options"])}
     tried = {"attacks": len([a for a in attacks if observations(a) == seen]), "met": met}
     worst = min(more, key=lambda a: float(a["empirical_privacy"]), default=None)
     if worst is None or worst["empirical_privacy"] >= row["empirical_privacy"]:

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 from made_records import on_dev, record, with_metrics
 
+from leakboard.board.schema import columns
 from leakboard.metrics.measures import Metric
 from leakboard.site.board_pages import facts
 from leakboard.site.build import write_page
@@ -262,6 +263,25 @@ class TestChoice:
         records = [record("net", "strong", accuracy=0.81, privacy=0.1), record("whitening", named, privacy=0.5)]
         (found,) = [row["small"] for row in view(*records).rows if row["victim"] == "whitening"]
         assert found == small
+
+    @pytest.mark.parametrize(
+        ("strongest", "met", "small"),
+        [
+            ("strong", "strong(bayes=mixed)", ""),
+            ("strong", "strong(made_texts=9, ranks=true)", ""),
+            ("strong(made_texts=9)", "strong", "met weaker attacks only"),
+            ("strong(made_texts=9)", "strong(bayes=mixed)", "met weaker attacks only"),
+        ],
+    )
+    def test_a_source_more_is_no_weaker_attack(self, view, strongest, met, small):
+        records = [record("net", strongest, accuracy=0.81, privacy=0.1), record("noisy", met, privacy=0.5)]
+        (found,) = [row["small"] for row in view(*records).rows if row["victim"] == "noisy"]
+        assert found == small
+
+    def test_the_table_says_how_many_trainings_a_row_averages_over(self, view):
+        twice = [record("a"), dataclasses.replace(record("a"), seed=1)]
+        assert {row["victim"]: row["seeds"] for row in view(*twice, record("b")).rows} == {"a": 2, "b": 1}
+        assert "seeds" in [column.name for column in columns("README")]
 
     def test_encoders_of_words_may_meet_other_attacks(self, view):
         fields = {"threat": "words", "secrets": ("words",), "attack_metric": "recall@5"}
