@@ -7,6 +7,7 @@ from pathlib import Path
 
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.column import Column
+from leakboard.metrics.entries import METRICS
 from leakboard.site.choices import keeps_most
 from leakboard.site.content import Board
 from leakboard.site.matrix import Matrix, matrix
@@ -107,14 +108,27 @@ def _answer(view: View) -> str:
 def _measures(board: Board, view: View) -> str:
     """Return the measures of each victim's vectors that do not depend on the attack; empty if there are none."""
     rows: list[Row] = []
+    refitted = 0
     for row in view.rows:
-        measured = [m for m in measure_rows(board, view.dataset, row["victim"], "board") if not m["attack"]]
-        rows.append({"victim": row["victim"], **{m["metric"]: m["value"] for m in measured}})
+        measured = measure_rows(board, view.dataset, row["victim"], "board")
+        refitted += _differ_between_attacks(measured)
+        rows.append({"victim": row["victim"], **{m["metric"]: m["value"] for m in measured if not m["attack"]}})
     names = list(dict.fromkeys(name for row in rows for name in row if name != "victim"))
     if not names:
         return ""
     kept = [Column("victim", "", ()), *(Column(name, "", (), title=name, kind="number") for name in names)]
-    return f"Measures of the vectors, which do not depend on the attack:\n\n{_table(kept, rows)}"
+    table = f"Measures of the vectors, which do not depend on the attack:\n\n{_table(kept, rows)}"
+    note = (
+        f"For {refitted} of {len(rows)} victims, some attacks were computed on another processor, where training ends "
+        "differently. Measures with two values are left out."
+    )
+    return f"{table}\n\n{note}" if refitted else table
+
+
+def _differ_between_attacks(measured: Sequence[Row]) -> bool:
+    """Return whether a measure of a victim's vectors has two values: some attacks were computed elsewhere."""
+    names = [row["metric"] for row in measured if METRICS[row["metric"]].of == "victim"]
+    return len(set(names)) < len(names)
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:

@@ -302,6 +302,15 @@ def test_a_measure_that_every_attack_reports_is_listed_once(board):
     assert listed == [("map_word", 0.5, ""), ("recall@1", 0.1, "one")]
 
 
+@pytest.mark.parametrize(("second", "said"), [(0.5, False), (0.6, True)])
+def test_a_page_says_that_attacks_met_different_vectors(board, second, said):
+    met = {"one": 0.5, "two": second}
+    records = [with_metrics(record("a", attack), Metric("task_f1_macro", value)) for attack, value in met.items()]
+    records += [with_metrics(record("b", attack), Metric("task_f1_macro", 0.7)) for attack in met]
+    note = "For 1 of 2 victims, some attacks were computed on another processor"
+    assert (note in board_markdown(board(*records))) is said
+
+
 def test_audits_alone_are_a_view_with_the_epsilons_of_one_release(view):
     claim = {"epsilon": 2.0, "proved": 4.0, "delta": 0.0, "unit": "word", "observations": 2, "caveat": ""}
     metrics = [Metric("attack_score", 0.1)]
