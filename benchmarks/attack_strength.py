@@ -1,14 +1,14 @@
-"""Compare the ensemble with thirteen classifiers of scikit-learn, on the published vectors of a suite.
+"""Compare the ensemble with Bayes' rule and thirteen classifiers of scikit-learn, on the published vectors of a suite.
 
 Every victim of the suite is fitted with seed 0, or taken from ``--out``. Published results are not used, since another
 processor fits other vectors. Finished cells are kept: the same command goes on.
 
-All classifiers have their defaults, see standardised vectors, and learn from train. For entities each chooses its
-threshold on dev; the ensemble also learns from dev. A classifier that does worse than the constant guess counts as
-the constant guess.
+Bayes' rule (`portfolio: bayes`) knows the law of a victim's noise. Victims without noise do not meet it. The classifiers
+have their defaults, see standardised vectors, and learn from train. For entities each chooses its threshold on dev; the
+ensemble also learns from dev. A classifier that does worse than the constant guess counts as the constant guess.
 
 For each set of vectors (a dataset, a victim and a kind of secret) the best of the classifiers on test is next to the
-ensemble. The best of thirteen on few texts is also the luckiest. So the last lines compare each classifier with the
+ensemble. The best of fourteen on few texts is also the luckiest. So the last lines compare each classifier with the
 ensemble over all sets. Their standard error takes sets to be independent, which those of one dataset are not.
 
 - A set is lost if the best classifier is better by more than `BAR`, and by more than half the width of the ensemble's
@@ -37,6 +37,7 @@ from leakboard.suite.suites import load_suite
 OURS = "ensemble"
 BAR = 0.005
 """How much better another classifier may be, in score."""
+BAYES = "bayes"
 PLUGINS = {"ordinary_attributes": "attribute_inference", "ordinary_entities": "entity_presence"}
 """Attacks by one classifier, with the attack of LeakBoard on the same secrets."""
 
@@ -51,6 +52,8 @@ def strength_suite(name: str, without: list[str]) -> dict[str, object]:
         for classifier in CLASSIFIERS
         if classifier not in without
     ]
+    if BAYES not in without:
+        theirs += [{plugin: {"portfolio": BAYES}, "name": f"{BAYES} {plugin}"} for plugin in PLUGINS.values()]
     kept = {key: suite[key] for key in ("datasets", "threads", "text_classifier") if key in suite}
     victims = [_without_seeds_and_attacks(entry) for entry in suite["victims"]]
     return {**kept, "reuse": False, "seeds": [0], "victims": victims, "attacks": [*ours, *theirs]}

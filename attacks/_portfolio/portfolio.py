@@ -7,6 +7,7 @@ the victim claims privacy, the classifiers also learn from denoised vectors (`ve
 public. Several publications of a text become one vector by a trimmed mean (`best_trim`); Bayes' rule sees them all.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from leakboard.attacks._portfolio.ensemble import Ensemble, train_ensemble
 from leakboard.attacks._portfolio.made_texts import publish_made_texts
 from leakboard.attacks._portfolio.members import Family, Member, Release, Scores, Task, shifted
 from leakboard.attacks._portfolio.mixture import Mixture, fit_mixture
-from leakboard.attacks._portfolio.portfolio_options import PAPERS, PortfolioAttack
+from leakboard.attacks._portfolio.portfolio_options import PAPERS, Portfolio, PortfolioAttack
 from leakboard.attacks._portfolio.sources import FittedSources, fit_sources
 from leakboard.attacks._portfolio.trainer import Trainer
 from leakboard.attacks._portfolio.vector_inputs import (
@@ -28,6 +29,7 @@ from leakboard.attacks._portfolio.vector_inputs import (
     shrinkage,
 )
 from leakboard.claims import ReleaseClaim
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import Floats, Integers
 from leakboard.logs import log_progress
 from leakboard.threats.secrets import KnownTexts, SecretGuesses, SecretsView
@@ -36,6 +38,10 @@ MAX_DEV = 25_000
 """Largest number of texts of dev that choose options and weights: more texts would hardly change the choice."""
 TRIMS = (0.0, 0.25, 0.5)
 """Shares of publications that a trimmed mean leaves out at each end: none is the mean, one half is the median."""
+ALONE: Mapping[Portfolio, Family] = {"logistic": "logistic", "bayes": "posterior"}
+"""Portfolios of one classifier that is no MLP."""
+DEFAULT_INPUTS: Mapping[Portfolio, Inputs | None] = {"ensemble": None, "bayes": "raw"}
+"""Scalings of portfolios that do not standardise; None: several."""
 SHIFT_REMOVING: tuple[Inputs, ...] = ("centred", "above minimum")
 """Inputs that remove a shift of the whole vector."""
 
@@ -71,13 +77,15 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
         seed: seed of the classifiers' random draws.
 
     Raises:
+        NotApplicable: ``bayes``, and the law of the noise is unknown.
         RequestError: no classifier can be trained on these vectors; the message has the reasons.
     """
     if options.portfolio == "sources":
         return fit_sources(view, options.observations, seed)
     if options.portfolio in PAPERS:
         options = replace(options, inputs="raw", hidden=PAPERS[options.portfolio])
-    may_know_noise = options.portfolio == "ensemble" and options.inputs is None and isinstance(view.claim, ReleaseClaim)
+    uses_law = options.portfolio in ("ensemble", "bayes")
+    may_know_noise = uses_law and options.inputs is None and isinstance(view.claim, ReleaseClaim)
     several = _all_publications(view, view.dev, options.observations) if options.observations > 1 else None
     trim = 0.0 if several is None or not may_know_noise else best_trim(view, several)
     train = _published(view, view.train, options.queries, options.observations, trim)
@@ -104,8 +112,10 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
         if options.bayes == "mixed":
             (attacker,) = trainer.attempt("Bayes' rule", lambda: fit_mixture(ensemble, task)) or [ensemble]
     else:
-        family: Family = "logistic" if options.portfolio == "logistic" else "mlp"
+        family = ALONE.get(options.portfolio, "mlp")
         members = trainer.members((family, scaling) for scaling in scalings)
+        if not members and options.portfolio == "bayes":
+            raise NotApplicable(f"portfolio: bayes: {'; '.join(trainer.remarks)}")
         trainer.require(members)
         (attacker,) = members
     on_dev = attacker.on_dev
@@ -201,7 +211,7 @@ def _scalings(options: PortfolioAttack, view: SecretsView, trainer: Trainer, tri
 
     If signal and noise cannot be separated, as in constant vectors, the trainer notes why shrinkage is left out.
     """
-    requested = options.inputs or (None if options.portfolio == "ensemble" else "standardised")
+    requested = options.inputs or DEFAULT_INPUTS.get(options.portfolio, "standardised")
     vectors = trainer.task.train.vectors
     if requested == "quantile":
         return [Quantiles.of(vectors)]

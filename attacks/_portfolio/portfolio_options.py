@@ -10,7 +10,7 @@ from leakboard.errors import RequestError
 from leakboard.suite.options import ALWAYS_NAMED, Count, shared
 from leakboard.threats.secrets import SecretsAttack
 
-Portfolio = Literal["ensemble", "mlp", "logistic", "coavoux", "lyu", "sources"]
+Portfolio = Literal["ensemble", "mlp", "logistic", "bayes", "coavoux", "lyu", "sources"]
 PAPERS = {"coavoux": 64, "lyu": 512}
 """The papers' attackers, each with the ReLU units of its networks."""
 
@@ -21,10 +21,11 @@ class PortfolioAttack(SecretsAttack):
 
     portfolio: Annotated[Portfolio, ALWAYS_NAMED] = "ensemble"
     """``ensemble``: MLP, logistic regression, discriminant analysis, linear SVM, neighbours, kernel and trees, stacked
-    on dev; ``mlp``: one MLP alone; ``logistic``: logistic regression alone; ``coavoux``: the attacker of Coavoux et al.
-    (2018), one MLP with 64 units for all secrets; ``lyu``: that of DPNR, an MLP with 512 units for each secret. These
-    two read raw vectors, and call an entity present if its probability is above one half; ``sources``: Bayes' rule for
-    published texts whose words were replaced, with the attacker's own texts as possible sources."""
+    on dev; ``mlp``: one MLP alone; ``logistic``: logistic regression alone; ``bayes``: Bayes' rule alone, by the law of
+    the victim's noise; ``coavoux``: the attacker of Coavoux et al. (2018), one MLP with 64 units for all secrets;
+    ``lyu``: that of DPNR, an MLP with 512 units for each secret. These two read raw vectors, and call an entity present
+    if its probability is above one half; ``sources``: Bayes' rule for published texts whose words were replaced, with
+    the attacker's own texts as possible sources."""
     inputs: Inputs | None = None
     """Scaling of the vectors; null: ``standardised`` for one classifier; for an ensemble ``raw``, ``standardised`` and
     ``per vector``, and all if the victim claims privacy. ``raw`` suits a classifier only if the scale is near 1;

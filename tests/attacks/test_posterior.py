@@ -13,6 +13,7 @@ from leakboard.attacks._portfolio.members import Task, log_loss
 from leakboard.attacks._portfolio.posterior import Law, fit_posterior, posterior_of
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.claims import ReleaseClaim
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import Texts
 from leakboard.threats.secrets import KnownTexts, SecretsView
 
@@ -105,6 +106,33 @@ def test_bayes_rule_reaches_the_best_possible_attacker(seed):
     guesses = fit_posterior(task_of(view))(vectors)["gender"].argmax(1)
     assert 0.7 < best < 0.95
     assert np.mean(guesses == truth["gender"]) > best - 0.02
+
+
+class TestBayesAlone:
+    """`portfolio: bayes` is Bayes' rule by the law of the noise, and nothing else."""
+
+    def test_it_reaches_the_best_possible_attacker(self):
+        view, vectors, truth, best = noisy_world()
+        attack = AttributeInference(**SMALL | {"portfolio": "bayes"})
+        assert attack_accuracies(attack, view, vectors, truth)["gender"] > best - 0.02
+
+    def test_it_has_the_scores_of_the_rule(self):
+        view, vectors, *_ = noisy_world()
+        alone = fit_posterior(task_of(view))
+        fitted = AttributeInference(**SMALL | {"portfolio": "bayes"}).fit(view, 0)
+        assert np.array_equal(fitted(vectors).scores["gender"], alone(vectors)["gender"])
+
+    @pytest.mark.parametrize(
+        ("changes", "reason"),
+        [
+            ({"claim": None}, "the vectors before the noise are unknown"),
+            ({"oracle": NoisyOracle(np.zeros((1000, DIMENSIONS)), None, 0)}, "not the inputs with noise added"),
+        ],
+    )
+    def test_without_a_known_law_it_does_not_apply(self, changes, reason):
+        view, *_ = noisy_world(sizes=(200, 100, 10))
+        with pytest.raises(NotApplicable, match=f"portfolio: bayes: posterior on raw inputs left out .*{reason}"):
+            AttributeInference(**SMALL | {"portfolio": "bayes"}).fit(dataclasses.replace(view, **changes), 0)
 
 
 def test_an_ensemble_that_knows_the_noise_beats_one_that_does_not():
