@@ -7,9 +7,11 @@ import pytest
 from scipy import stats
 
 from leakboard.board.published_numbers import compare, read_reference
+from leakboard.board.tables import read_table
 from leakboard.errors import RequestError
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record
+from leakboard.suite.suites import find_suite, suite_names
 
 HEAD = "dataset,victim,attack,metric,variable,group,value,source\n"
 
@@ -75,6 +77,16 @@ def test_other_columns_are_refused(tmp_path):
     (tmp_path / "reference.csv").write_text("dataset,value\nd,1\n", "utf-8")
     with pytest.raises(RequestError, match="columns dataset, value; allowed: dataset, victim, attack, metric"):
         read_reference(tmp_path)
+
+
+@pytest.mark.parametrize("name", suite_names())
+def test_boards_compare_each_number_of_their_reference_with_ours(name):
+    home = find_suite(name).parent
+    theirs, compared = read_reference(home), read_table(home / "comparison.csv")
+    keys = ("source", "metric", "variable", "group")
+    assert [[row[key] for key in keys] for row in compared] == [[row[key] for key in keys] for row in theirs]
+    assert [row["theirs"] for row in compared] == pytest.approx([row["value"] for row in theirs], abs=1e-4)
+    assert all(row["ours"] is not None for row in compared)
 
 
 class TestCommands:
