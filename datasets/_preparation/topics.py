@@ -3,7 +3,8 @@ r"""Label texts with topics: latent Dirichlet allocation fitted on the train spl
 The recipe is that of Coavoux et al. (2018) for blogs. Tokens are ``\w+`` in lower case. Tokens in fewer than 2 or more
 than half of the documents are left out; there is no stop list. The label is the most probable topic.
 
-Two things differ. The model is never fitted on dev or test. Documents are kept even if their most probable topic has a
+Three things differ. The model is never fitted on dev or test. All remaining tokens are kept; the authors' code keeps
+the 100,000 that are in most documents, gensim's default. Documents are kept even if their most probable topic has a
 share below 0.8; `blog_authorship` drops them.
 """
 
