@@ -1,6 +1,7 @@
 """Test the views of a board: strongest attacks, ranks with overlapping intervals, and the choice of a defence."""
 
 import dataclasses
+import math
 
 import pytest
 from made_records import on_dev, record, with_metrics
@@ -9,9 +10,9 @@ from leakboard.board.schema import columns
 from leakboard.metrics.measures import Metric
 from leakboard.site.board_pages import facts
 from leakboard.site.build import write_page
-from leakboard.site.charts import scatter
+from leakboard.site.charts import plug_in_losses, scatter
 from leakboard.site.choices import keeps_most
-from leakboard.site.content import make_board, slug
+from leakboard.site.content import make_board, read_board, slug
 from leakboard.site.needs import needs
 from leakboard.site.readme import board_markdown
 from leakboard.site.rendering import RENDERERS
@@ -309,6 +310,15 @@ def test_a_page_says_that_attacks_met_different_vectors(board, second, said):
     records += [with_metrics(record("b", attack), Metric("task_f1_macro", 0.7)) for attack in met]
     note = "For 1 of 2 victims, some attacks were computed on another processor"
     assert (note in board_markdown(board(*records))) is said
+
+
+def test_mechanisms_without_a_finite_estimate_have_no_chart():
+    board = read_board("mechanisms")
+    drawn = {title for title, _ in plug_in_losses(board)}
+    assert {"Laplace", "ADePT", "random bits"} < drawn
+    assert not {"copy, no noise", "DPText"} & drawn
+    infinite = {row["victim"].partition(" (")[0] for row in board.comparison if row["ours"] == math.inf}
+    assert infinite == {"copy, no noise", "DPText", "ADePT"}
 
 
 def test_audits_alone_are_a_view_with_the_epsilons_of_one_release(view):
