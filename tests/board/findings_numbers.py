@@ -1,4 +1,4 @@
-"""Compare the numbers that a board's ``findings.md`` names with the tables and settings that they come from.
+"""Compare the numbers of ``findings.md`` and ``papers.md`` with the tables and settings that they come from.
 
 Compared are numbers in digits, and fractions such as "a quarter"; other numbers in words are not.
 """
@@ -20,6 +20,8 @@ NUMBER = re.compile(
     rf"-?\d+(?:,\d{{3}})*(?:\.\d+)?(?:e-?\d+|/\d+)?(?: ?%)?|\b(?:{'|'.join(FRACTIONS)})\b",
     re.IGNORECASE,
 )
+SECTION = re.compile(r"^## .*", re.MULTILINE)
+"""Heading of a section: of ``papers.md`` a paper with its year."""
 ROUNDINGS = {"nearest": (ROUND_HALF_UP, ROUND_HALF_DOWN), "down": (ROUND_FLOOR,), "up": (ROUND_CEILING,)}
 """How a number may have been rounded. Tables are rounded already, so the nearest of a last digit 5 is open."""
 
@@ -29,9 +31,9 @@ class Origin:
     """Where a number comes from: cells of a table, or a setting of ``suite.yaml``."""
 
     number: str
-    """As the findings write it."""
+    """As the page writes it."""
     table: str = "leaderboard.csv"
-    """CSV, relative to the board's folder; or ``README.md``, for measures of vectors. They also have a ``section``."""
+    """CSV, relative to the page's folder; or ``README.md``, for measures of vectors. They also have a ``section``."""
     where: str = ""
     """Pandas query of the rows; all rows, if left out. Without `aggregate` each of them has the number."""
     column: str = ""
@@ -40,18 +42,21 @@ class Origin:
     rounded: str = "nearest"
     """One of `ROUNDINGS`: down for "at least", up for "at most"."""
     suite: str = ""
-    """Key of ``suite.yaml`` instead of a table: the number is among its values."""
+    """Key of the ``suite.yaml`` next to the table, instead of the table: the number is among its values."""
 
 
-def problems(home, path):
-    """Return how the findings in a board's folder differ from the origins that a file lists; empty if they agree."""
-    origins = [Origin(**entry) for entry in read_yaml(path)]
-    named = NUMBER.findall(" ".join((home / "findings.md").read_text("utf-8").split()))
+def problems(home, listing, page="findings.md"):
+    """Return how a page of a folder differs from the origins that a file lists; empty if they agree."""
+    origins = [Origin(**entry) for entry in read_yaml(listing)]
+    named = NUMBER.findall(" ".join(SECTION.sub("", (home / page).read_text("utf-8")).split()))
     for place, (ours, listed) in enumerate(itertools.zip_longest(named, (o.number for o in origins)), start=1):
         if ours != listed:
-            return [f"number {place} of findings.md is {ours}, but {path.name} lists {listed}"]
-    read, suite = functools.cache(_table), read_yaml(home / "suite.yaml")
-    values = [_settings(suite, o.suite) if o.suite else _cells(read(home / o.table), o) for o in origins]
+            return [f"number {place} of {page} is {ours}, but {listing.name} lists {listed}"]
+    table, settings = functools.cache(_table), functools.cache(read_yaml)
+    values = [
+        _settings(settings(path.with_name("suite.yaml")), o.suite) if o.suite else _cells(table(path), o)
+        for o, path in ((o, home / o.table) for o in origins)
+    ]
     pairs = zip(origins, values, strict=True)
     return [f"{origin} has {[*map(str, found)]}" for origin, found in pairs if not agrees(origin, found)]
 
@@ -68,7 +73,7 @@ def agrees(origin, values):
 
 
 def as_decimal(number):
-    """Return a number of the findings with as many digits: two for 0.50, and for 85 %."""
+    """Return a number of a page with as many digits: two for 0.50, and for 85 %."""
     if fraction := FRACTIONS.get(number.lower()):
         return Decimal(fraction)
     dividend, _, divisor = number.replace(",", "").rstrip(" %").partition("/")

@@ -1,4 +1,4 @@
-"""Test that each number in the findings of a board is in its tables or settings."""
+"""Test that each number in the findings of a board, or on the page about papers, is in published tables or settings."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -7,10 +7,13 @@ import pytest
 from findings_numbers import NUMBER, as_decimal, problems
 from test_published_boards import COMPUTED_AGAIN
 
-from leakboard.suite.suites import find_suite
+from leakboard.suite.suites import find_suite, suite_folder
 
 ORIGINS = Path(__file__).parent / "numbers"
-"""Has a file for each board, with an `Origin` for each number of its findings, in their order."""
+"""Has a file for each board, with an `Origin` for each number of its findings, in their order; and `PAPERS`."""
+
+PAPERS = "papers"
+"""Name of the file for the numbers of ``papers.md``, those of the papers and ours."""
 
 MADE_UP = {
     "findings.md": "# Is A named?\n\nA quarter of 2,000 words (Vu 2020), table 3: 0.25,\n0.07 to 0.85.\n\n"
@@ -35,9 +38,13 @@ MADE_UP = {
 """The files of a board whose findings agree with its tables."""
 
 
-@pytest.mark.parametrize("name", sorted(COMPUTED_AGAIN | {path.stem for path in ORIGINS.glob("*.yaml")}))
+@pytest.mark.parametrize("name", sorted(COMPUTED_AGAIN | {path.stem for path in ORIGINS.glob("*.yaml")} - {PAPERS}))
 def test_the_numbers_of_the_findings_are_in_the_tables(name):
     assert problems(find_suite(name).parent, ORIGINS / f"{name}.yaml") == []
+
+
+def test_the_numbers_of_the_page_about_papers_are_in_the_tables():
+    assert problems(suite_folder(), ORIGINS / f"{PAPERS}.yaml", "papers.md") == []
 
 
 @pytest.fixture
@@ -59,6 +66,16 @@ def of_made_up(tmp_path):
 def test_findings_that_agree_have_no_problem(of_made_up):
     assert of_made_up() == []
     assert of_made_up(("findings.md", "0.07", "0.06"), ("numbers.yaml", '"0.07"', '"0.06"')) == []  # 0.0650 is rounded
+
+
+@pytest.mark.parametrize(("epsilon", "agrees"), [("7", True), ("8", False), ("5", False)])
+def test_a_page_may_take_numbers_from_several_boards(epsilon, agrees, tmp_path):
+    for board, value in (("a", 5), ("b", 7)):
+        (tmp_path / board).mkdir()
+        (tmp_path / board / "suite.yaml").write_text(f"epsilon: {value}\n")
+    (tmp_path / "page.md").write_text(f"## A 2020\n\nB has epsilon {epsilon}.\n")
+    (tmp_path / "page.yaml").write_text(f'- {{number: "{epsilon}", table: b/leaderboard.csv, suite: epsilon}}\n')
+    assert (problems(tmp_path, tmp_path / "page.yaml", "page.md") == []) is agrees
 
 
 @pytest.mark.parametrize(
