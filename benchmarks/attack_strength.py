@@ -3,9 +3,10 @@
 Every victim of the suite is fitted with seed 0, or taken from ``--out``. Published results are not used, since another
 processor fits other vectors. Finished cells are kept: the same command goes on.
 
-Bayes' rule (`portfolio: bayes`) knows the law of a victim's noise. Victims without noise do not meet it. The classifiers
-have their defaults, see standardised vectors, and learn from train. For entities each chooses its threshold on dev; the
-ensemble also learns from dev. A classifier that does worse than the constant guess counts as the constant guess.
+Bayes' rule (`portfolio: bayes`) knows the law of a victim's noise. Victims without noise do not meet it. The
+classifiers have their defaults, see standardised vectors, and learn from train. For entities each chooses its threshold
+on dev; the ensemble also learns from dev. A classifier that does worse than the constant guess counts as the constant
+guess.
 
 For each set of vectors (a dataset, a victim and a kind of secret) the best of the classifiers on test is next to the
 ensemble. The best of fourteen on few texts is also the luckiest. So the last lines compare each classifier with the
