@@ -561,6 +561,7 @@ COLUMNS: tuple[Column, ...] = (
         kind="number",
         better=LOWER,
         note="how many times as frequent the most exposed value is among the 1 % most suspected texts (at least ten)",
+        gate="attack",
         since=SINCE_0_2,
     ),
     Column(
@@ -884,6 +885,13 @@ COLUMNS: tuple[Column, ...] = (
         "Mean cosine of the vectors and the attack's first candidates; empty for threats that do not measure it.",
         _READ,
         kind="number",
+    ),
+    Column(
+        "similarities",
+        "Cosine of the vector and the attack's first candidate, for each word of the text; a word without a vector is "
+        "an underscore. It is the confidence of Zouhri and Abecidan (2021).",
+        ("sentences.csv",),
+        since="0.3.0",
     ),
     # secrets and measures of a victim's page
     Column("secret", "A secret.", ("page: secrets",), kind="name"),

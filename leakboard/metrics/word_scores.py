@@ -45,6 +45,8 @@ class RecoveredSentence:
     words: int
     similarity: float | None
     """Mean cosine of the first candidates; None if no word has a vector, and for attacks on whole texts."""
+    similarities: str = ""
+    """Cosine of the first candidate for each word, as in ``0.81 _ 0.67``; empty if `similarity` is None."""
 
 
 def word_metrics(
@@ -122,5 +124,8 @@ def recovered_sentences(
         right = sum(best[row] == published[row] for row in rows)
         counted = sum(row != ASKED for _, row in places)
         similarity = float(guesses.similarity[rows, 0].mean()) if rows else None
-        result.append(RecoveredSentence(text, " ".join(shown), right, counted, similarity))
+        each = [f"{guesses.similarity[row, 0]:.2f}" if row >= 0 else "_" for _, row in places]
+        result.append(
+            RecoveredSentence(text, " ".join(shown), right, counted, similarity, " ".join(each) if rows else "")
+        )
     return result

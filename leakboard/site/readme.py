@@ -127,7 +127,7 @@ def _measures(board: Board, view: View) -> str:
 
 def _differ_between_attacks(measured: Sequence[Row]) -> bool:
     """Return whether a measure of a victim's vectors has two values: some attacks were computed elsewhere."""
-    names = [row["metric"] for row in measured if METRICS[row["metric"]].of == "victim"]
+    names = [row["metric"] for row in measured if row["metric"] in METRICS and METRICS[row["metric"]].of == "victim"]
     return len(set(names)) < len(names)
 
 

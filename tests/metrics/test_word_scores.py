@@ -107,8 +107,9 @@ def test_recovered_sentences_by_hand():
         ("the apple", [("the", ASKED), ("apple", 0)]),
     ]
     first, second, third, fourth = recovered_sentences(guessed, published, sentences)
-    assert first == RecoveredSentence("Apple, bear!", "apple bird", 1, 2, pytest.approx(0.7))
+    assert first == RecoveredSentence("Apple, bear!", "apple bird", 1, 2, pytest.approx(0.7), "0.90 0.50")
     assert (second.recovered, second.words_right, second.words) == ("_ _", 0, 2)
     assert third.recovered == "_"
-    assert third.similarity is None
+    assert (third.similarity, third.similarities) == (None, "")
     assert (fourth.recovered, fourth.words_right, fourth.words) == ("[the] apple", 1, 1)
+    assert fourth.similarities == "_ 0.90"
