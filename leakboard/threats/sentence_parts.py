@@ -67,6 +67,12 @@ def why_chance(row: Mapping[str, Any]) -> str:
     return "" if is_number(p_value) and p_value * (attacks or 1) <= LARGEST_P_VALUE else MAY_BE_CHANCE
 
 
+def in_brackets(row: Mapping[str, Any], things: str) -> str:
+    """Return the number of test texts (or other things) in brackets, after a space; empty if the row has none."""
+    size = row.get("test_size")
+    return f" ({size:,.0f} {things})" if is_number(size) else ""
+
+
 def gain_in_words(row: Mapping[str, Any], things: str) -> str:
     """Return the advantage in words, with its interval and number of test texts (or other things)."""
     low, high = row.get("attack_advantage_low"), row.get("attack_advantage_high")

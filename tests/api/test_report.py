@@ -105,7 +105,7 @@ class TestSentences:
         assert report(record()).summary.splitlines() == [
             "gender: an attacker gains 0.35 of what there is to gain (0.22 to 0.49; 200 texts); "
             "right in 76 %, 63 % without the vectors",
-            "age: the strongest attack gains nothing; guessing the most frequent value is right in 55 %; "
+            "age: the strongest attack gains nothing; guessing the most frequent value is right in 55 % (200 texts); "
             "this does not show that there is nothing to find",
         ]
 
@@ -156,8 +156,9 @@ class TestSentences:
 
     def test_a_board_older_than_the_advantage_claims_nothing(self):
         row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 0.56}
-        sentence = AttributesThreat.sentence(row | {"privacy_best_constant": 0.45})
-        assert sentence == "age: right in 56 %, 55 % without the vectors; whether this is chance is unknown"
+        sentence = AttributesThreat.sentence(row | {"privacy_best_constant": 0.45, "test_size": 1200})
+        told = "age: right in 56 %, 55 % without the vectors (1,200 texts); whether this is chance is unknown"
+        assert sentence == told
 
     def test_a_small_test_that_finds_nothing_says_so(self):
         row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 1.0, "test_size": 1}
@@ -278,7 +279,8 @@ class TestOwnVectors:
         sentence = "given away gender: an attacker gains 0.35 of what there is to gain (0.22 to 0.49); right in 76 %"
         assert sentence in page
         assert "200 texts" not in page
-        assert "not found age: the strongest attack gains nothing" in page
+        constant = "guessing the most frequent value is right in 55 %; this does"
+        assert f"not found age: the strongest attack gains nothing; {constant}" in page
         few = self.saved(tmp_path, record(test_size=29))
         assert "may be chance gender: an attacker gains 0.35" in few
 

@@ -90,4 +90,7 @@ def test_every_threat_describes_its_result_in_a_sentence(name):
     assert "0.7" in threat.sentence(row) or "70 %" in threat.sentence(row)
     if not threat.bounds_epsilon:
         assert "gains 0.40 of what there is to gain (no interval; this may be chance)" in threat.sentence(row)
-        assert "does not show that there is nothing to find" in threat.sentence({**row, "attack_advantage": 0.0})
+        nothing = {**row, "attack_advantage": 0.0}
+        end = "; this does not show that there is nothing to find"
+        assert threat.sentence({**nothing, "test_size": 1600}).endswith(f" (1,600 {threat.things}){end}")
+        assert "(" not in threat.sentence({**nothing, "test_size": None})
