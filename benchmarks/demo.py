@@ -1,6 +1,6 @@
 """Measure the demo in an installed environment: first run, second run, peak memory of all its processes.
 
-Targets on 2 cores: 60 s for the first run (120 s next to a busy process), 3 GiB, and 5 s for the second run.
+Targets on 2 cores: 90 s for the first run (120 s next to a busy process), 2 GB, and 5 s for the second run.
 """
 
 import subprocess
@@ -55,10 +55,10 @@ def main(keep_busy: bool = False) -> None:
     """Run the demo twice; ``keep_busy`` occupies one core meanwhile."""
     with busy(keep_busy), tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        peak = first_run(folder) / 2**20
+        peak = 1024 * first_run(folder) / 1e9
         first = time.perf_counter() - start
         again = seconds(lambda: subprocess.run([*COMMAND, folder], check=True))
-    print(f"first run {first:.0f} s, peak memory {peak:.2f} GiB, second run {again:.1f} s")
+    print(f"first run {first:.0f} s, peak memory {peak:.2f} GB, second run {again:.1f} s")
     verdict("demo_second_run_seconds", again, 5.0, at_most=True)
-    verdict("demo_memory_gib", peak, 3.0, at_most=True)
-    verdict("demo_first_run_seconds", first, 120.0 if keep_busy else 60.0, at_most=True)
+    verdict("demo_memory_gb", peak, 2.0, at_most=True)
+    verdict("demo_first_run_seconds", first, 120.0 if keep_busy else 90.0, at_most=True)
