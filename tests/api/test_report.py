@@ -1,6 +1,7 @@
 """A report says in sentences what its frames hold, and hostile names stay text."""
 
 import dataclasses
+import math
 import re
 
 import made_records
@@ -153,6 +154,35 @@ class TestSentences:
             "it tells them apart by rank (area under the ROC curve 0.71); its own guesses are no better than a constant"
         )
         assert f"; {told} guess" in AttributesThreat.sentence(row)
+
+    RARE = {  # noqa: RUF012
+        **{"secret": "ill", "secrets": "ill", "attack_metric": "accuracy", "attack_score": 0.981, "test_size": 3000},
+        **{"privacy_best_constant": 0.03, "attack_advantage": 0.84, "attack_advantage_low": 0.77},
+        **{"attack_advantage_high": 0.9, "attack_advantage_p": 0.001, "attack_auc": 0.92},
+        **{"exposed_value": "yes", "exposed_found": 0.37, "exposed_lift": 18.26},
+    }
+
+    def test_a_rare_secret_has_the_share_that_is_found_at_1_percent_false_alarms(self):
+        assert AttributesThreat.sentence(self.RARE) == (
+            "ill: an attacker gains 0.84 of what there is to gain (0.77 to 0.90; 3,000 texts); "
+            "right in 98 %, 97 % without the vectors; at 1 % false alarms 37 % of the texts with 'yes' are found, "
+            "which are 18.3 times as frequent among the most suspected texts"
+        )
+
+    @pytest.mark.parametrize(
+        ("fields", "is_named"),
+        [
+            ({"privacy_best_constant": 0.2}, True),
+            ({"privacy_best_constant": 0.21}, False),  # accuracy says enough
+            ({"attack_advantage_p": 0.03}, False),  # chance
+            ({"attacks": 30, "chosen_on": "test"}, False),  # chance
+            ({"test_size": 29}, False),
+            ({"exposed_found": None}, False),
+            ({"exposed_lift": math.nan}, False),
+        ],
+    )
+    def test_that_share_is_named_only_for_a_rare_secret_and_a_sure_gain(self, fields, is_named):
+        assert ("at 1 % false alarms" in AttributesThreat.sentence(self.RARE | fields)) == is_named
 
     def test_a_board_older_than_the_advantage_claims_nothing(self):
         row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 0.56}

@@ -104,6 +104,25 @@ def test_a_limit_that_a_row_breaks_is_exit_status_3(evaluate, limit, code):
     assert ("the limit holds" in out) == (code == 0)
 
 
+@pytest.mark.parametrize(
+    ("option", "limit", "broken"),
+    [
+        ("--at-most", "attack_auc=0.8", "at most 0.8 was asked"),
+        ("--at-most", "attack_auc=1", ""),
+        ("--at-least", "attack_auc=0.8", ""),
+        ("--at-least", "attack_auc=1.5", "at least 1.5 was asked"),
+    ],
+)
+def test_the_area_has_a_limit_on_either_side(evaluate, option, limit, broken):
+    """An attacker reads alice from one coordinate, so the area is nearly 1."""
+    given, out, err = evaluate("--entities", "alice", option, limit, attacks="entity_presence")
+    assert given == (3 if broken else 0), err
+    assert ("the limit holds" in out) == (not broken)
+    line = re.search(r"entity_presence.*: attack_auc is (\S+), (.*)", out)
+    assert (line[2] if line else "") == broken
+    assert not line or 0.8 < float(line[1]) <= 1
+
+
 @pytest.mark.slow
 def test_protections_are_compared_with_the_vectors_as_stored_and_limited_alone(evaluate):
     """Noise of this size hides alice, so only the vectors as stored break the limit."""

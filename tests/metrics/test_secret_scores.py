@@ -125,6 +125,29 @@ def test_privacy_is_zero_for_a_perfect_attack_and_the_constants_for_a_wrong_one(
                 assert privacy.value < 1 - metrics["attack_score"].value
 
 
+def test_uncapped_privacy_ignores_the_constant_guess(make_corpus):
+    """Of 10 test texts 6 have gender m, and 4 mention Otto; a constant guess has 6 of 10, and an F1 of 8 / 14."""
+    gender, otto = np.array([1] * 6 + [0] * 4), np.array([1] * 4 + [0] * 6)
+    part = {"gender": gender, "otto": otto}
+    corpus = make_corpus(
+        dict.fromkeys(("train", "dev", "test"), part),
+        [("gender", ("f", "m"), "attribute"), ("otto", PRESENCE, "entity")],
+    )
+    three_right = np.array([1] * 3 + [0] * 3 + [1] * 4)
+    one_found = np.array([1] + [0] * 8 + [1])
+    scores = {"gender": one_hot(three_right, 2), "otto": one_hot(one_found, 2)}
+    for secret, uncapped, capped in zip(corpus.secrets, (1 - 3 / 10, 1 - 2 / 6), (1 - 6 / 10, 1 - 8 / 14), strict=True):
+        metrics = measured(corpus, scores, secrets=[secret])
+        for variable in ("", f"/{secret.name}"):
+            assert metrics[f"uncapped_privacy{variable}"].value == pytest.approx(uncapped)
+            assert metrics[f"empirical_privacy{variable}"].value == pytest.approx(capped)
+        of_attack, left = metrics["attack_score"], metrics["uncapped_privacy"]
+        assert (left.low, left.high) == pytest.approx((1 - of_attack.high, 1 - of_attack.low))
+    scores["gender"] = one_hot(gender, 2)
+    perfect = measured(corpus, scores, secrets=corpus.secrets[:1])
+    assert perfect["uncapped_privacy"].value == perfect["empirical_privacy"].value == 0
+
+
 def test_constant_guesses_have_the_score_of_the_constant(entities):
     best = baselines.best_constant(baselines.truth(entities, "train", entities.secrets), "entity")
     n = len(entities.splits["test"])
