@@ -67,20 +67,26 @@ class TestIntervals:
         assert math.isnan(low)
         assert math.isnan(high)
 
-    @pytest.mark.parametrize(("prevalence", "n"), [(0.05, 60), (0.02, 300), (0.4, 200)])
+    @pytest.mark.parametrize(("prevalence", "n"), [(0.02, 60), (0.05, 60), (0.02, 300), (0.4, 200)])
     def test_coverage_of_f1(self, prevalence, n):
-        rng, experiments = np.random.default_rng(1), 300
+        """If few texts have the entity, Wald's interval for a share of the texts seldom holds the true F1."""
+        rng, experiments = np.random.default_rng(1), 1000
         found, false = 0.7, 0.02
         true_f1 = 2 * prevalence * found / (prevalence * (1 + found) + (1 - prevalence) * false)
-        hits = known = 0
+        hits = hits_of_wald = known = 0
         for _ in range(experiments):
             truth = rng.random(n) < prevalence
             guess = rng.random(n) < np.where(truth, found, false)
-            low, high = micro_f1(guess.astype(np.int64), truth.astype(np.int64)).interval()
+            score = micro_f1(guess.astype(np.int64), truth.astype(np.int64))
+            low, high = score.interval()
             known += not math.isnan(low)
             hits += low <= true_f1 <= high
-        assert known > 0.9 * experiments
+            hits_of_wald += abs(score.value - true_f1) <= 1.96 * math.sqrt(score.value * (1 - score.value) / n)
+        is_empty = ((1 - prevalence) * (1 - false)) ** n  # nothing to find, and nothing guessed
+        assert stats.binomtest(known, experiments, 1 - is_empty).pvalue > 1e-3
         assert stats.binomtest(hits, known, 0.95, alternative="less").pvalue > 1e-3
+        if prevalence < 0.1:
+            assert hits_of_wald < 0.6 * known
 
     def test_a_part_keeps_its_authors(self):
         whole = Ratio(np.arange(4.0), np.ones(4), np.array([7, 7, 8, 9]), is_dice=True)
@@ -108,6 +114,33 @@ class TestRemainingPrivacy:
         for _ in range(20):
             attack = Ratio(rng.integers(0, 2, 60).astype(float), np.ones(60))
             assert remaining_privacy(attack, constant).value <= 1 - constant.value + 1e-12
+
+    @pytest.mark.parametrize(
+        ("n", "majority", "skill", "misses"),
+        [
+            (60, 0.5, 0.5, ""),
+            (300, 0.7, 0.7, ""),
+            (300, 0.7, 0.62, "attack"),
+            (300, 0.7, 0.78, "constant"),
+        ],
+    )
+    def test_coverage_near_the_constant_guess(self, n, majority, skill, misses):
+        """The true privacy is that of the better guess. The interval of the other guess seldom holds it."""
+        rng, experiments, true_privacy = np.random.default_rng(1), 1000, 1 - max(majority, skill)
+        hits = dict.fromkeys(("both", "attack", "constant"), 0)
+        for _ in range(experiments):
+            truth = (rng.random(n) < majority).astype(np.int64)
+            guess = np.where(rng.random(n) < skill, truth, 1 - truth)
+            best = np.full(n, int(truth.mean() >= 0.5))  # chosen on test, as on boards
+            attack, constant = accuracy(guess, truth), accuracy(best, truth)
+            metric = remaining_privacy(attack, constant)
+            hits["both"] += metric.low <= true_privacy <= metric.high
+            for name, side in (("attack", attack), ("constant", constant)):
+                low, high = side.interval()
+                hits[name] += low <= 1 - true_privacy <= high
+        assert stats.binomtest(hits["both"], experiments, 0.95, alternative="less").pvalue > 1e-3
+        if misses:
+            assert hits[misses] < 0.3 * experiments
 
 
 class TestAdvantage:
