@@ -10,6 +10,7 @@ import leakboard
 from leakboard.board.figures import least_false_negatives
 from leakboard.errors import RequestError
 from leakboard.metrics.audits import rounded_down
+from leakboard.privacy.mechanisms.textbook import Gaussian
 
 DIMENSION = 4
 DRAWS = 20_000
@@ -66,6 +67,24 @@ def test_delta_and_pairs_count():
     assert audit(gaussian, delta=0.13, pairs=pairs).verdict == "not refuted"
     assert audit(gaussian, pairs=pairs).verdict == "violated"
     assert audit(gaussian, delta=0.13).verdict == "violated"  # corners of the cube are up to 2 apart
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("dimension", "budget"), [(1, 200_000), (4, 1_000_000)])
+def test_half_the_sigma_of_a_gaussian_mechanism_is_refuted_by_every_seed(dimension, budget, seed):
+    """Half of these budgets is too small for some seeds. An audit takes 2 seconds in one dimension, 4 in four."""
+    delta = 1e-5
+    sigma = Gaussian(epsilon=1.0, delta=delta, sensitivity=math.sqrt(dimension)).scale
+
+    def audited(scale):
+        options = {"delta": delta, "dimension": dimension, "budget": budget, "calls": 0, "seed": seed}
+        return leakboard.audit(lambda values, rng: values + rng.normal(0, scale, values.shape), 1.0, **options)
+
+    assert audited(sigma / 2).verdict == "violated"
+    whole = audited(sigma)
+    assert whole.verdict == "not refuted"
+    assert whole.epsilon_lower > 0.2  # the audit sees something
 
 
 @pytest.mark.slow
