@@ -8,6 +8,7 @@ empty ``attack`` is for metrics that do not depend on the attack.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -66,9 +67,12 @@ def _compared(entry: Row, records: Sequence[Record]) -> Row:
         for record in records
         if (record.dataset, record.victim) == (entry["dataset"], entry["victim"])
         and entry["attack"] in ("", record.attack)
+        and record.value(entry["metric"], entry["variable"], entry["group"])
     ]
-    if matching and not entry["attack"]:  # the same in every attack's record: count each seed once
-        matching = [record for record in matching if record.attack == matching[0].attack]
+    if matching and not entry["attack"]:  # every attack's record has the number: count each seed once
+        seeds = Counter(record.attack for record in matching)
+        attack = max(seeds, key=lambda name: (seeds[name], name))
+        matching = [record for record in matching if record.attack == attack]
     metrics = [m for r in matching if (m := r.value(entry["metric"], entry["variable"], entry["group"]))]
     row = {**{key: entry[key] for key in (*KEYS, "source")}, "seeds": len(metrics), "theirs": entry["value"]}
     if not metrics:

@@ -44,6 +44,15 @@ def test_differences_are_ours_minus_theirs_over_seeds(reference):
     assert row["standard_errors"] == pytest.approx(-0.05 / ((0.25 + reach) / 2 / 1.959964))
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_of_a_victim_that_was_fitted_twice_the_attack_with_most_seeds_counts(reference, reverse):
+    once, twice = [record(0, 0.5, "z")], [record(seed, 0.7, "a") for seed in (0, 1)]
+    without = [record(seed, 0.9, "b", name="share") for seed in (0, 1, 2)]
+    records = [*once, *twice, *without]
+    (row,) = compare(records[::-1] if reverse else records, reference("d,v,,task_accuracy,,,0.8,s"))
+    assert (row["ours"], row["seeds"]) == (0.7, 2)
+
+
 def test_rows_of_other_attacks_and_groups_do_not_count(reference):
     theirs = reference("d,v,other,attack_accuracy,E1,absent,0.9,s", "d,v,other,attack_accuracy,E1,present,0.1,s")
     metric = {"name": "attack_accuracy", "variable": "E1", "group": "absent"}
