@@ -23,6 +23,7 @@ from leakboard.attacks._portfolio.vector_inputs import (
     AnyScaling,
     Inputs,
     Quantiles,
+    Saturated,
     Scaling,
     blocks,
     plain_scalings,
@@ -77,7 +78,7 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
         seed: seed of the classifiers' random draws.
 
     Raises:
-        NotApplicable: ``bayes``, and the law of the noise is unknown.
+        NotApplicable: ``bayes``, and the law of the noise is unknown; or ``saturated`` inputs beyond -1 or 1.
         RequestError: no classifier can be trained on these vectors; the message has the reasons.
     """
     if options.portfolio == "sources":
@@ -215,6 +216,8 @@ def _scalings(options: PortfolioAttack, view: SecretsView, trainer: Trainer, tri
     vectors = trainer.task.train.vectors
     if requested == "quantile":
         return [Quantiles.of(vectors)]
+    if requested == "saturated":
+        return [Saturated.of(vectors)]
     scalings = plain_scalings(vectors)
     denoise = requested is None and view.claim is not None
     if denoise or requested in SHIFT_REMOVING:

@@ -29,7 +29,8 @@ class PortfolioAttack(SecretsAttack):
     inputs: Inputs | None = None
     """Scaling of the vectors; null: ``standardised`` for one classifier; for an ensemble ``raw``, ``standardised`` and
     ``per vector``, and all if the victim claims privacy. ``raw`` suits a classifier only if the scale is near 1;
-    ``quantile`` suits vectors whose coordinates are all near -1 or 1."""
+    ``quantile`` suits vectors whose coordinates are all near -1 or 1; ``saturated`` suits them better if most have the
+    signs of one vector, or the opposite ones."""
     queries: Count = 1
     """Number of publications of each known text that the attacker learns from."""
     observations: Count = 1

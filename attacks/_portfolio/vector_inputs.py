@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import Floats
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ LEAST_VARIANCE = 1e-5
 """Whitening adds this share of the largest variance to the variances of all principal axes."""
 FARTHEST_QUANTILE = 4.0
 """Coordinates at or beyond the smallest and the largest known ones get this quantile, in standard deviations."""
-Inputs = Literal["raw", "standardised", "per vector", "centred", "above minimum", "shrunken", "quantile"]
+NEAREST_ONE = 1 - 3e-8
+"""Coordinates are kept below this before arctanh: the next number below 1 in float32 is 1 - 6e-8."""
+Inputs = Literal["raw", "standardised", "per vector", "centred", "above minimum", "shrunken", "quantile", "saturated"]
 
 
 def blocks(rows: int) -> Iterator[slice]:
@@ -92,7 +95,62 @@ class Quantiles:
         return np.clip(ranks, -FARTHEST_QUANTILE, FARTHEST_QUANTILE).astype(np.float32)
 
 
-AnyScaling = Scaling | Quantiles
+@dataclass(frozen=True)
+class Saturated:
+    """How far each coordinate of a saturated vector was on its side before tanh, in two clusters of opposite signs.
+
+    Training against an attacker may drive nearly all coordinates to -1 or 1. The signs are then those of one vector, or
+    the opposite ones, in nearly all texts: two clusters. How far a text is saturated as a whole tells little about its
+    secrets. So each coordinate is standardised within its cluster, and then each vector.
+    """
+
+    signs: NDArray[np.float64]
+    """Of the first known vector: -1 or 1, (d,)."""
+    means: NDArray[np.float64]
+    """Of both clusters, (2, d)."""
+    deviations: NDArray[np.float64]
+    """Standard deviations, (2, d)."""
+    name: Inputs = "saturated"
+
+    @classmethod
+    def of(cls, vectors: Floats) -> "Saturated":
+        """Learn both clusters of vectors, float32 (n, d).
+
+        Raises:
+            NotApplicable: a coordinate is below -1 or above 1, so it is no value of tanh.
+        """
+        if (farthest := float(np.abs(vectors).max())) > 1:
+            raise NotApplicable(f"inputs: saturated: a coordinate is {farthest:g} from 0; allowed: at most 1")
+        signs = np.where(vectors[0] < 0, -1.0, 1.0)
+        within, values = _before_tanh(vectors, signs)
+        parts = [values[within == cluster] if (within == cluster).any() else values for cluster in (0, 1)]
+        deviations = np.stack([part.std(0) for part in parts])
+        return cls(signs, np.stack([part.mean(0) for part in parts]), np.where(deviations > 0, deviations, 1))
+
+    def __call__(self, vectors: Floats) -> Floats:
+        """Return the standardised values and, as the last coordinate, the cluster (-1 or 1), float32 (n, d + 1)."""
+        scaled = np.empty((len(vectors), vectors.shape[1] + 1), np.float32)
+        for rows in blocks(len(vectors)):
+            within, values = _before_tanh(vectors[rows], self.signs)
+            values = (values - self.means[within]) / self.deviations[within]
+            values -= values.mean(1, keepdims=True)
+            spread = values.std(1, keepdims=True)
+            scaled[rows, :-1] = values / np.where(spread > 0, spread, 1)
+            scaled[rows, -1] = 2 * within - 1
+        return scaled
+
+
+def _before_tanh(vectors: Floats, signs: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the cluster of each vector, int64 (n,), and the values before tanh, float64 (n, d).
+
+    Cluster 1 is on the side of the signs, cluster 0 on the other. Values are positive if they have the cluster's sign.
+    """
+    cluster = (vectors @ signs > 0).astype(np.int64)
+    values = np.arctanh(np.clip(vectors.astype(np.float64), -NEAREST_ONE, NEAREST_ONE))
+    return cluster, values * signs * (2 * cluster - 1)[:, None]
+
+
+AnyScaling = Scaling | Quantiles | Saturated
 
 
 @dataclass(frozen=True)
@@ -157,7 +215,7 @@ class Whitened:
         return f"whitened {self.scaling.name}"
 
     def __call__(self, vectors: Floats) -> Floats:
-        scaled = np.empty(vectors.shape, np.float32)
+        scaled = np.empty((len(vectors), len(self.centre)), np.float32)
         for rows in blocks(len(vectors)):
             scaled[rows] = (self.scaling(vectors[rows]) - self.centre) @ self.matrix
         return scaled
@@ -170,7 +228,7 @@ def _moments(scaling: AnyScaling, vectors: Floats) -> tuple[NDArray[np.float64],
     """Return the mean of scaled vectors, float64 (d,), and the centred vectors' products, (d, d), block by block."""
     rows = list(blocks(len(vectors)))
     mean = np.asarray(sum(scaling(vectors[block]).sum(0, dtype=np.float64) for block in rows) / len(vectors))
-    products = np.zeros((vectors.shape[1], vectors.shape[1]))
+    products = np.zeros((len(mean), len(mean)))
     for block in rows:
         centred = scaling(vectors[block]) - mean
         products += centred.T @ centred

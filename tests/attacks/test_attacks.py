@@ -9,11 +9,11 @@ from scipy import stats
 from sklearn.metrics import f1_score
 
 from leakboard.attacks._portfolio import mlp
-from leakboard.attacks._portfolio.vector_inputs import FARTHEST_QUANTILE, Quantiles
+from leakboard.attacks._portfolio.vector_inputs import FARTHEST_QUANTILE, Quantiles, Rotated, Saturated, Whitened
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.claims import ReleaseClaim
-from leakboard.errors import RequestError
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Secret
 from leakboard.metrics.measures import best_offset
 
@@ -105,6 +105,43 @@ def test_quantiles_of_vectors_beyond_the_known_ones_are_bounded():
     assert np.array_equal(scaled(1000 * np.abs(vectors) + 1000), np.full_like(vectors, FARTHEST_QUANTILE))
     middle = np.median(view.train.vectors, 0)[None].astype(np.float32)
     assert np.allclose(scaled(middle), 0, atol=0.01)
+
+
+def two_clusters(codes, rng):
+    """Saturated vectors with the signs of one vector or the opposite ones, each saturated as a whole more or less."""
+    n = len(codes["gender"])
+    side, saturation = rng.choice([-1.0, 1.0], (n, 1)), 5 + rng.uniform(0, 2, (n, 1))
+    pattern, shift = np.sign(np.arange(8) - 3.5), np.where(np.arange(8) % 2, 0.15, -0.15)
+    secret = shift * (2 * codes["gender"][:, None] - 1) * np.where(side > 0, 1, 2)
+    return np.tanh(side * pattern * (saturation + secret + 0.2 * rng.normal(size=(n, 8))))
+
+
+class TestSaturated:
+    def test_vectors_in_two_clusters_are_read_better_than_by_quantiles(self):
+        found = {
+            inputs: gender_found(two_clusters, portfolio="logistic", inputs=inputs)
+            for inputs in ("quantile", "saturated")
+        }
+        assert found["saturated"] > found["quantile"] + 0.1
+
+    def test_by_hand(self):
+        known = np.tanh(np.array([[1.0, -2.0], [3.0, -4.0], [-1.0, 2.0], [-1.0, 6.0]]))
+        scaled = Saturated.of(known.astype(np.float32))(np.tanh([[4.0, -3.0], [-1.0, 6.0]]).astype(np.float32))
+        # on their sides the clusters have the means (2, 3) and (1, 4), and the deviations (1, 1) and (0, 2)
+        assert scaled == pytest.approx(np.array([[1, -1, 1], [-1, 1, -1]]), abs=1e-4)
+
+    def test_coordinates_of_one_are_kept_finite(self):
+        ones = np.array([[1.0, -1.0], [1 - 6e-8, -0.5]], np.float32)
+        assert np.isfinite(Saturated.of(ones)(-ones)).all()
+
+    def test_other_vectors_are_refused(self):
+        with pytest.raises(NotApplicable, match=r"inputs: saturated: a coordinate is 1\.5 from 0; allowed: at most 1"):
+            Saturated.of(np.array([[0.5, -1.5]], np.float32))
+
+    @pytest.mark.parametrize("derived", [Whitened, Rotated])
+    def test_further_inputs_have_the_coordinate_of_the_cluster(self, derived):
+        vectors = world(two_clusters, [GENDER])[0].train.vectors
+        assert derived.of(Saturated.of(vectors), vectors)(vectors).shape == (len(vectors), 9)
 
 
 def entities(strength):
