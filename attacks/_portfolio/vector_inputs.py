@@ -23,6 +23,8 @@ BLOCK = 4_096
 """Number of vectors that are computed at once in float64."""
 LEAST_VARIANCE = 1e-5
 """Whitening adds this share of the largest variance to the variances of all principal axes."""
+MAX_ROUNDS = 20
+"""Most rounds of the search for the signs of saturated vectors."""
 FARTHEST_QUANTILE = 4.0
 """Coordinates at or beyond the smallest and the largest known ones get this quantile, in standard deviations."""
 NEAREST_ONE = 1 - 3e-8
@@ -97,15 +99,14 @@ class Quantiles:
 
 @dataclass(frozen=True)
 class Saturated:
-    """How far each coordinate of a saturated vector was on its side before tanh, in two clusters of opposite signs.
+    """Undo tanh, and standardise each coordinate within two clusters of opposite signs, then each vector.
 
-    Training against an attacker may drive nearly all coordinates to -1 or 1. The signs are then those of one vector, or
-    the opposite ones, in nearly all texts: two clusters. How far a text is saturated as a whole tells little about its
-    secrets. So each coordinate is standardised within its cluster, and then each vector.
+    Training against an attacker may drive nearly all coordinates to -1 or 1. Then nearly all texts have the signs of
+    one vector, or the opposite ones. How far a text is saturated as a whole tells little about its secrets.
     """
 
     signs: NDArray[np.float64]
-    """Of the first known vector: -1 or 1, (d,)."""
+    """Of cluster 1: -1 or 1, (d,)."""
     means: NDArray[np.float64]
     """Of both clusters, (2, d)."""
     deviations: NDArray[np.float64]
@@ -120,24 +121,43 @@ class Saturated:
             NotApplicable: a coordinate is below -1 or above 1, so it is no value of tanh.
         """
         if (farthest := float(np.abs(vectors).max())) > 1:
-            raise NotApplicable(f"inputs: saturated: a coordinate is {farthest:g} from 0; allowed: at most 1")
-        signs = np.where(vectors[0] < 0, -1.0, 1.0)
-        within, values = _before_tanh(vectors, signs)
-        parts = [values[within == cluster] if (within == cluster).any() else values for cluster in (0, 1)]
-        deviations = np.stack([part.std(0) for part in parts])
-        return cls(signs, np.stack([part.mean(0) for part in parts]), np.where(deviations > 0, deviations, 1))
+            raise NotApplicable(f"inputs: saturated: a coordinate is {farthest!r} from 0; allowed: at most 1")
+        signs = _common_signs(vectors)
+        counts, sums, squares = np.zeros((2, 1)), np.zeros((2, len(signs))), np.zeros((2, len(signs)))
+        for rows in blocks(len(vectors)):
+            cluster, values = _before_tanh(vectors[rows], signs)
+            for side in (0, 1):
+                part = values[cluster == side]
+                counts[side] += len(part)
+                sums[side] += part.sum(0)
+                squares[side] += (part**2).sum(0)
+        means = sums / np.maximum(counts, 1)
+        variances = squares / np.maximum(counts, 1) - means**2
+        return cls(signs, means, np.sqrt(np.where(variances > 0, variances, 1)))
 
     def __call__(self, vectors: Floats) -> Floats:
         """Return the standardised values and, as the last coordinate, the cluster (-1 or 1), float32 (n, d + 1)."""
         scaled = np.empty((len(vectors), vectors.shape[1] + 1), np.float32)
         for rows in blocks(len(vectors)):
-            within, values = _before_tanh(vectors[rows], self.signs)
-            values = (values - self.means[within]) / self.deviations[within]
+            cluster, values = _before_tanh(vectors[rows], self.signs)
+            values = (values - self.means[cluster]) / self.deviations[cluster]
             values -= values.mean(1, keepdims=True)
             spread = values.std(1, keepdims=True)
             scaled[rows, :-1] = values / np.where(spread > 0, spread, 1)
-            scaled[rows, -1] = 2 * within - 1
+            scaled[rows, -1] = 2 * cluster - 1
         return scaled
+
+
+def _common_signs(vectors: Floats) -> NDArray[np.float64]:
+    """Return the signs that most vectors have, or the opposite ones, -1 or 1, (d,)."""
+    signs = np.where(vectors[0] < 0, -1.0, 1.0)
+    for _ in range(MAX_ROUNDS):
+        before = signs
+        sides = np.where(vectors @ signs > 0, 1.0, -1.0)
+        signs = np.where(sides @ vectors < 0, -1.0, 1.0)
+        if np.array_equal(signs, before):
+            break
+    return signs
 
 
 def _before_tanh(vectors: Floats, signs: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

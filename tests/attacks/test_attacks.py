@@ -130,6 +130,14 @@ class TestSaturated:
         # on their sides the clusters have the means (2, 3) and (1, 4), and the deviations (1, 1) and (0, 2)
         assert scaled == pytest.approx(np.array([[1, -1, 1], [-1, 1, -1]]), abs=1e-4)
 
+    def test_the_signs_are_those_of_most_vectors_whatever_the_first(self):
+        vectors = world(two_clusters, [GENDER])[0].train.vectors
+        odd = np.where(np.arange(8) % 2, -0.99, 0.99)[None].astype(np.float32)
+        assert np.abs(odd @ np.sign(vectors[0])) < 1e-6  # on neither side
+        found = [Saturated.of(known).signs for known in (vectors, np.concatenate([odd, vectors]))]
+        assert np.array_equal(found[0], np.sign(vectors[0]))
+        assert np.array_equal(np.abs(found[0] @ found[1]), 8)
+
     def test_coordinates_of_one_are_kept_finite(self):
         ones = np.array([[1.0, -1.0], [1 - 6e-8, -0.5]], np.float32)
         assert np.isfinite(Saturated.of(ones)(-ones)).all()
