@@ -27,10 +27,10 @@ class PortfolioAttack(SecretsAttack):
     if its probability is above one half; ``sources``: Bayes' rule for published texts whose words were replaced, with
     the attacker's own texts as possible sources."""
     inputs: Inputs | None = None
-    """Scaling of the vectors; null: ``standardised`` for one classifier; for an ensemble ``raw``, ``standardised`` and
-    ``per vector``, and all if the victim claims privacy. ``raw`` suits a classifier only if the scale is near 1;
-    ``quantile`` suits vectors whose coordinates are all near -1 or 1; ``saturated`` suits them better if most have the
-    signs of one vector, or the opposite ones."""
+    """Scaling of the vectors; null: ``standardised`` for ``mlp`` and ``logistic``; for an ensemble ``raw``,
+    ``standardised`` and ``per vector``, and all if the victim claims privacy. ``raw`` suits a classifier only if the
+    scale is near 1; ``quantile`` suits vectors whose coordinates are all near -1 or 1; ``saturated`` may suit them
+    better if most have the signs of one vector, or the opposite ones."""
     queries: Count = 1
     """Number of publications of each known text that the attacker learns from."""
     observations: Count = 1
@@ -53,15 +53,20 @@ class PortfolioAttack(SecretsAttack):
     """Learning rate of Adam."""
 
     def __post_init__(self) -> None:
-        """Refuse made texts without an ensemble.
+        """Refuse options that the portfolio would ignore.
 
         Raises:
-            RequestError: ``made_texts`` is not 0, and ``portfolio`` is not ``ensemble``.
+            RequestError: ``made_texts`` or ``bayes`` without an ensemble, or ``inputs`` with ``portfolio: bayes``.
         """
-        if self.made_texts and self.portfolio != "ensemble":
-            raise RequestError(
-                f"made_texts: {self.made_texts} is not allowed with portfolio: {self.portfolio}; allowed: 0"
-            )
+        only: dict[str, tuple[object, object]] = {}
+        if self.portfolio != "ensemble":
+            only = {"made_texts": (self.made_texts, 0), "bayes": (self.bayes, "member")}
+        if self.portfolio == "bayes":
+            only["inputs"] = self.inputs, None
+        for name, (value, allowed) in only.items():
+            if value != allowed:
+                shown = "null" if allowed is None else allowed
+                raise RequestError(f"{name}: {value} is not allowed with portfolio: {self.portfolio}; allowed: {shown}")
 
     @property
     def reads_published_texts(self) -> bool:

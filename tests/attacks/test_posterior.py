@@ -135,6 +135,18 @@ class TestBayesAlone:
             AttributeInference(**SMALL | {"portfolio": "bayes"}).fit(dataclasses.replace(view, **changes), 0)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"portfolio": "bayes", "inputs": "raw"}, "inputs: raw is not allowed with portfolio: bayes; allowed: null"),
+        ({"portfolio": "mlp", "bayes": "mixed"}, "bayes: mixed is not allowed with portfolio: mlp; allowed: member"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        AttributeInference(**options)
+
+
 def test_an_ensemble_that_knows_the_noise_beats_one_that_does_not():
     view, vectors, truth, best = noisy_world()
     attack = AttributeInference(**SMALL)
