@@ -21,6 +21,8 @@ class Choice:
     """Whether no allowed victim keeps measurably more than the encoder without a defence."""
     linked_first: float | None
     """If vectors are linked to texts: the least share of vectors whose first candidate is right, of all allowed."""
+    others_repeated: bool = False
+    """Whether less privacy is left of another victim if its texts are published more often."""
 
     @property
     def hides_nothing(self) -> bool:
@@ -29,6 +31,11 @@ class Choice:
         Then a small share of links with few false ones only says that the attacker is not sure of each link.
         """
         return self.linked_first is not None and self.linked_first > 0.5
+
+    @property
+    def saw_fewer(self) -> bool:
+        """Whether attackers saw more publications of other victims' texts, and so less privacy was left."""
+        return self.others_repeated and not self.best.get("repeated")
 
     @property
     def is_kept(self) -> bool:
@@ -57,4 +64,5 @@ def keeps_most(view: View, loss: float | None = None) -> Choice | None:
     ties = [row for row in allowed if row is not best and overlap(row, best)]
     no_better = view.undefended and not any(above(row, view.reference) for row in allowed)
     firsts = [row["linked_first"] for row in allowed] if view.links else []
-    return Choice(best, ties, no_better, min(firsts) if firsts and None not in firsts else None)
+    linked_first = min(firsts) if firsts and None not in firsts else None
+    return Choice(best, ties, no_better, linked_first, any(row["repeated"] for row in view.rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, combinations
 from typing import Any
 
 from leakboard.board.figures import finite
@@ -42,8 +43,9 @@ def attack_of(options: str) -> str:
 
 
 def attacks_met(options: str) -> set[str]:
-    """Return the labels of attacks that a victim met by one attack: its own, and the same without added sources."""
-    return {attack_of(options), attack_of(without(options, *ADDED_SOURCES))}
+    """Return the labels that an attack counts as: its own, and those without some or all of its added sources."""
+    left_out = chain.from_iterable(combinations(ADDED_SOURCES, count) for count in range(len(ADDED_SOURCES) + 1))
+    return {attack_of(without(options, *names)) for names in left_out}
 
 
 def met_weaker_attacks(row: Row, reference: Row | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from leakboard.board.figures import finite
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.column import Column
 from leakboard.metrics.entries import METRICS
@@ -102,33 +103,52 @@ def _answer(view: View) -> str:
         return f"No victim hides its texts {limit}: {first}. A thief is least sure with {name}, where it {linked}."
     if choice.no_better:
         return f"No defence keeps measurably more than none {limit}. The highest value is that of {name}: {numbers}."
-    return f"At{limit[2:]} {name} keeps most privacy: {numbers}.{counted_from}"
+    claim = f" Its privacy claim: {best['verdict']}." if best.get("verdict") else ""
+    fewer = (
+        " Its attackers saw one publication of a text; those of other victims saw more, too."
+        if choice.saw_fewer
+        else ""
+    )
+    return f"At{limit[2:]} {name} keeps most privacy: {numbers}.{claim}{fewer}{counted_from}"
 
 
 def _measures(board: Board, view: View) -> str:
     """Return the measures of each victim's vectors that do not depend on the attack; empty if there are none."""
     rows: list[Row] = []
-    refitted = 0
     for row in view.rows:
         measured = measure_rows(board, view.dataset, row["victim"], "board")
-        refitted += _differ_between_attacks(measured)
-        rows.append({"victim": row["victim"], **{m["metric"]: m["value"] for m in measured if not m["attack"]}})
+        shown = [
+            m for m in measured if not m["attack"] or (_is_of_victim(m["metric"]) and row["attack"] in m["attacks"])
+        ]
+        rows.append({"victim": row["victim"], **{m["metric"]: m["value"] for m in shown}})
     names = list(dict.fromkeys(name for row in rows for name in row if name != "victim"))
     if not names:
         return ""
     kept = [Column("victim", "", ()), *(Column(name, "", (), title=name, kind="number") for name in names)]
     table = f"Measures of the vectors, which do not depend on the attack:\n\n{_table(kept, rows)}"
+    several = sum(_has_several_fits(board, view.dataset, row["victim"]) for row in view.rows)
     note = (
-        f"For {refitted} of {len(rows)} victims, some attacks were computed on another processor, where training ends "
-        "differently. Measures with two values are left out."
+        f"For {several} of {len(rows)} victims, not all attacks met the same fit (`meta.json` has the machines). The "
+        "table is about the fit that the strongest attack met."
     )
-    return f"{table}\n\n{note}" if refitted else table
+    return f"{table}\n\n{note}" if several else table
 
 
-def _differ_between_attacks(measured: Sequence[Row]) -> bool:
-    """Return whether a measure of a victim's vectors has two values: some attacks were computed elsewhere."""
-    names = [row["metric"] for row in measured if row["metric"] in METRICS and METRICS[row["metric"]].of == "victim"]
-    return len(set(names)) < len(names)
+def _has_several_fits(board: Board, dataset: str, victim: str) -> bool:
+    """Return whether a measure of a victim's vectors has two values for one seed: not all attacks met the same fit."""
+    values: dict[tuple[str, int], set[float]] = {}
+    for record in board.records:
+        if (record.dataset, record.victim, record.status) == (dataset, victim, "ok"):
+            for metric in record.metrics:
+                if _is_of_victim(metric.name) and not metric.variable and finite(metric.value):
+                    values.setdefault((metric.name, record.seed), set()).add(float(metric.value or 0))
+    return any(len(found) > 1 for found in values.values())
+
+
+def _is_of_victim(metric: str) -> bool:
+    """Return whether the board's page lists a metric that measures the victim's vectors, whatever the attack."""
+    entry = METRICS.get(metric)
+    return entry is not None and (entry.of, entry.listed) == ("victim", "board")
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:

@@ -272,6 +272,7 @@ class TestChoice:
             ("strong", "strong(made_texts=9, ranks=true)", ""),
             ("strong(made_texts=9)", "strong", "met weaker attacks only"),
             ("strong(made_texts=9)", "strong(bayes=mixed)", "met weaker attacks only"),
+            ("strong(made_texts=9)", "strong(bayes=mixed, made_texts=9)", ""),
         ],
     )
     def test_a_source_more_is_no_weaker_attack(self, view, strongest, met, small):
@@ -303,13 +304,22 @@ def test_a_measure_that_every_attack_reports_is_listed_once(board):
     assert listed == [("map_word", 0.5, ""), ("recall@1", 0.1, "one")]
 
 
-@pytest.mark.parametrize(("second", "said"), [(0.5, False), (0.6, True)])
-def test_a_page_says_that_attacks_met_different_vectors(board, second, said):
-    met = {"one": 0.5, "two": second}
-    records = [with_metrics(record("a", attack), Metric("task_f1_macro", value)) for attack, value in met.items()]
-    records += [with_metrics(record("b", attack), Metric("task_f1_macro", 0.7)) for attack in met]
-    note = "For 1 of 2 victims, some attacks were computed on another processor"
-    assert (note in board_markdown(board(*records))) is said
+@pytest.mark.parametrize(("second", "said"), [(0.5, False), (0.625, True)])
+def test_a_page_says_that_attacks_met_different_fits_and_shows_that_of_the_strongest(board, second, said):
+    def measured(victim, attack, value, privacy=0.3):
+        return with_metrics(record(victim, attack, privacy=privacy), Metric("task_f1_macro", value))
+
+    records = [measured("a", "one", 0.5), measured("a", "two", second, privacy=0.1)]
+    page = board_markdown(board(*records, measured("b", "one", 0.7), measured("b", "two", 0.7)))
+    assert ("For 1 of 2 victims, not all attacks met the same fit" in page) is said
+    assert f"| a | {second:.3f} |" in page
+
+
+def test_attacks_with_fewer_seeds_met_the_same_fit(board):
+    seeds = [with_metrics(record("a", "one"), Metric("task_f1_macro", 0.5))]
+    seeds += [dataclasses.replace(with_metrics(record("a", "one"), Metric("task_f1_macro", 0.7)), seed=1)]
+    fewer = with_metrics(record("a", "two"), Metric("task_f1_macro", 0.5))
+    assert "same fit" not in board_markdown(board(*seeds, fewer, record("b", "one")))
 
 
 def test_mechanisms_without_a_finite_estimate_have_no_chart():
