@@ -9,7 +9,7 @@ on dev; the ensemble also learns from dev. A classifier that does worse than the
 guess.
 
 For each set of vectors (a dataset, a victim and a kind of secret) the best of the classifiers on test is next to the
-ensemble. The best of fourteen on few texts is also the luckiest. So the last lines compare each classifier with the
+ensemble. The best of so many on few texts is also the luckiest. So the last lines compare each classifier with the
 ensemble over all sets. Their standard error takes sets to be independent, which those of one dataset are not.
 
 - A set is lost if the best classifier is better by more than `BAR`, and by more than half the width of the ensemble's
@@ -101,9 +101,9 @@ def main(
         line = f"ours {scores[OURS][key]:.3f} +- {half_width[key]:.3f}, {best} {theirs[best][key]:.3f}"
         print(f"{' / '.join(key)}: {line}: {-ahead[key]:+.3f}")
     differences = theirs.sub(scores[OURS], axis=0)
-    mean, error = differences.mean().sort_values(), differences.sem()
-    means = ", ".join(f"{name} {value:+.3f} ({error[name]:.3f})" for name, value in mean.items())
-    print(f"mean difference from ours over {len(scores)} sets (standard error): {means}")
+    mean, error, known = differences.mean().sort_values(), differences.sem(), differences.count()
+    means = ", ".join(f"{name} {value:+.3f} ({error[name]:.3f}; {known[name]})" for name, value in mean.items())
+    print(f"mean difference from ours over {len(scores)} sets (standard error; sets): {means}")
     verdict("attack_strength_sets_lost", (ahead > half_width.clip(lower=BAR)).sum(), 0, True)
     is_noise = scores.max(axis=1) - (1 - ours["privacy_best_constant"]) <= half_width
     print(f"on {is_noise.sum()} of these sets no attack beats the constant guess by more than half the interval")

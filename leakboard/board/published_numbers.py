@@ -55,7 +55,8 @@ def compare(records: Sequence[Record], reference: Sequence[Row]) -> list[Row]:
     """Return one row a published number: ours (mean over seeds, with its interval), theirs, and the difference.
 
     ``standard_errors`` is the difference over the standard error that our interval implies, if we have one. It leaves
-    out the error of the published estimate. A number without a finished cell has a row without ours.
+    out the error of the published estimate. A number without a finished cell has a row without ours. A number that does
+    not depend on the attack is that of the attack with most seeds, of several the last by name.
     """
     done = [record for record in records if record.status == "ok"]
     return [_compared(entry, done) for entry in reference]
@@ -73,7 +74,7 @@ def _compared(entry: Row, records: Sequence[Record]) -> Row:
         seeds = Counter(record.attack for record in matching)
         attack = max(seeds, key=lambda name: (seeds[name], name))
         matching = [record for record in matching if record.attack == attack]
-    metrics = [m for r in matching if (m := r.value(entry["metric"], entry["variable"], entry["group"]))]
+    metrics = [m for record in matching if (m := record.value(entry["metric"], entry["variable"], entry["group"]))]
     row = {**{key: entry[key] for key in (*KEYS, "source")}, "seeds": len(metrics), "theirs": entry["value"]}
     if not metrics:
         return row

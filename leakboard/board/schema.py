@@ -888,8 +888,8 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "similarities",
-        "Cosine of the vector and the attack's first candidate, for each word of the text; a word without a vector is "
-        "an underscore. It is the confidence of Zouhri and Abecidan (2021).",
+        "Cosine of the vector and the attack's first candidate, for each word of the text. A word without a vector or "
+        "candidate, or that the attacker asked for, is an underscore. Zouhri and Abecidan (2021) call it confidence.",
         ("sentences.csv",),
         since="0.3.0",
     ),

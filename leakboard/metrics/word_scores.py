@@ -46,7 +46,10 @@ class RecoveredSentence:
     similarity: float | None
     """Mean cosine of the first candidates; None if no word has a vector, and for attacks on whole texts."""
     similarities: str = ""
-    """Cosine of the first candidate for each word, as in ``0.81 _ 0.67``; empty if `similarity` is None."""
+    """Cosine of the first candidate for each word, as in ``0.81 _ 0.67``; empty if `similarity` is None.
+
+    A word without a vector or a candidate is an underscore, and so is one that the attacker asked for.
+    """
 
 
 def word_metrics(
@@ -124,7 +127,8 @@ def recovered_sentences(
         right = sum(best[row] == published[row] for row in rows)
         counted = sum(row != ASKED for _, row in places)
         similarity = float(guesses.similarity[rows, 0].mean()) if rows else None
-        each = [f"{guesses.similarity[row, 0]:.2f}" if row >= 0 else "_" for _, row in places]
+        named = [row if row >= 0 and guesses.ranked[row, 0] >= 0 else None for _, row in places]
+        each = ["_" if row is None else f"{guesses.similarity[row, 0]:.2f}" for row in named]
         result.append(
             RecoveredSentence(text, " ".join(shown), right, counted, similarity, " ".join(each) if rows else "")
         )

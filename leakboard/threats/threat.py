@@ -193,8 +193,8 @@ class Threat(ABC, Generic[A]):
     def sentence(cls, row: Mapping[str, Any]) -> str:
         """Return the sentence about a leaderboard's row of the strongest attack: `found` or `nothing_found`.
 
-        Every sentence has the number of test texts. An attack may gain by its ranks, though its guesses score no more
-        than the best constant guess.
+        Every sentence has the number of test texts, if the row has it. An attack may gain by its ranks, though its
+        guesses score no more than the best constant guess.
         """
         what, score, constant_privacy = (
             cls.guessed or secrets_of(row),

@@ -111,16 +111,18 @@ def test_a_limit_that_a_row_breaks_is_exit_status_3(evaluate, limit, code):
         ("--at-most", "attack_auc=1", ""),
         ("--at-least", "attack_auc=0.8", ""),
         ("--at-least", "attack_auc=1.5", "at least 1.5 was asked"),
+        ("--at-most", "exposed_lift=1.1", "at most 1.1 was asked"),
+        ("--at-most", "exposed_lift=100", ""),
     ],
 )
-def test_the_area_has_a_limit_on_either_side(evaluate, option, limit, broken):
+def test_ranks_of_texts_have_limits(evaluate, option, limit, broken):
     """An attacker reads alice from one coordinate, so the area is nearly 1."""
     given, out, err = evaluate("--entities", "alice", option, limit, attacks="entity_presence")
     assert given == (3 if broken else 0), err
     assert ("the limit holds" in out) == (not broken)
-    line = re.search(r"entity_presence.*: attack_auc is (\S+), (.*)", out)
-    assert (line[2] if line else "") == broken
-    assert not line or 0.8 < float(line[1]) <= 1
+    line = re.search(r"entity_presence.*: (attack_auc|exposed_lift) is (\S+), (.*)", out)
+    assert (line[3] if line else "") == broken
+    assert not line or line[1] == "exposed_lift" or 0.8 < float(line[2]) <= 1
 
 
 @pytest.mark.slow

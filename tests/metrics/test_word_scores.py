@@ -101,12 +101,14 @@ def test_recovered_sentences_by_hand():
         vocabulary, np.array([[0], [1], [-1]]), np.array([[0.9], [0.5], [0.0]], np.float32), details="made"
     )
     sentences = [
+        ("a cat, apple", [("a", UNPUBLISHED), ("cat", 2), ("apple", 0)]),
         ("Apple, bear!", [("apple", 0), ("bear", 1)]),
         ("A cat", [("a", UNPUBLISHED), ("cat", 2)]),
         ("zzz", [("zzz", UNPUBLISHED)]),
         ("the apple", [("the", ASKED), ("apple", 0)]),
     ]
-    first, second, third, fourth = recovered_sentences(guessed, published, sentences)
+    unnamed, first, second, third, fourth = recovered_sentences(guessed, published, sentences)
+    assert unnamed.similarities == "_ _ 0.90"
     assert first == RecoveredSentence("Apple, bear!", "apple bird", 1, 2, pytest.approx(0.7), "0.90 0.50")
     assert (second.recovered, second.words_right, second.words) == ("_ _", 0, 2)
     assert third.recovered == "_"
