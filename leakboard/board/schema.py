@@ -891,7 +891,7 @@ COLUMNS: tuple[Column, ...] = (
         "Cosine of the vector and the attack's first candidate, for each word of the text. A word without a vector or "
         "candidate, or that the attacker asked for, is an underscore. Zouhri and Abecidan (2021) call it confidence.",
         ("sentences.csv",),
-        since="0.3.0",
+        since="0.3.0.dev1",
     ),
     # secrets and measures of a victim's page
     Column("secret", "A secret.", ("page: secrets",), kind="name"),
