@@ -21,8 +21,8 @@ class Choice:
     """Whether no allowed victim keeps measurably more than the encoder without a defence."""
     linked_first: float | None
     """If vectors are linked to texts: the least share of vectors whose first candidate is right, of all allowed."""
-    others_repeated: bool = False
-    """Whether less privacy is left of another victim if its texts are published more often."""
+    saw_fewer: bool
+    """Whether attackers of another victim saw more publications of a text than any of the best victim's."""
 
     @property
     def hides_nothing(self) -> bool:
@@ -33,9 +33,9 @@ class Choice:
         return self.linked_first is not None and self.linked_first > 0.5
 
     @property
-    def saw_fewer(self) -> bool:
-        """Whether attackers saw more publications of other victims' texts, and so less privacy was left."""
-        return self.others_repeated and not self.best.get("repeated")
+    def caveat(self) -> str:
+        """What readers must know of the best victim's privacy; empty if there is nothing."""
+        return "Its attackers saw fewer publications of a text than those of other victims." if self.saw_fewer else ""
 
     @property
     def is_kept(self) -> bool:
@@ -65,4 +65,5 @@ def keeps_most(view: View, loss: float | None = None) -> Choice | None:
     no_better = view.undefended and not any(above(row, view.reference) for row in allowed)
     firsts = [row["linked_first"] for row in allowed] if view.links else []
     linked_first = min(firsts) if firsts and None not in firsts else None
-    return Choice(best, ties, no_better, linked_first, any(row["repeated"] for row in view.rows))
+    saw_fewer = best["most_observations"] < max(row["most_observations"] for row in view.rows)
+    return Choice(best, ties, no_better, linked_first, saw_fewer)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from leakboard.board.figures import finite
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.column import Column
 from leakboard.metrics.entries import METRICS
@@ -104,12 +103,8 @@ def _answer(view: View) -> str:
     if choice.no_better:
         return f"No defence keeps measurably more than none {limit}. The highest value is that of {name}: {numbers}."
     claim = f" Its privacy claim: {best['verdict']}." if best.get("verdict") else ""
-    fewer = (
-        " Its attackers saw one publication of a text; those of other victims saw more, too."
-        if choice.saw_fewer
-        else ""
-    )
-    return f"At{limit[2:]} {name} keeps most privacy: {numbers}.{claim}{fewer}{counted_from}"
+    caveat = f" {choice.caveat}" if choice.caveat else ""
+    return f"At{limit[2:]} {name} keeps most privacy: {numbers}.{claim}{caveat}{counted_from}"
 
 
 def _measures(board: Board, view: View) -> str:
@@ -140,8 +135,8 @@ def _has_several_fits(board: Board, dataset: str, victim: str) -> bool:
     for record in board.records:
         if (record.dataset, record.victim, record.status) == (dataset, victim, "ok"):
             for metric in record.metrics:
-                if _is_of_victim(metric.name) and not metric.variable and finite(metric.value):
-                    values.setdefault((metric.name, record.seed), set()).add(float(metric.value or 0))
+                if _is_of_victim(metric.name) and not metric.variable and metric.value is not None:
+                    values.setdefault((metric.name, record.seed), set()).add(metric.value)
     return any(len(found) > 1 for found in values.values())
 
 

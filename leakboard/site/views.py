@@ -196,7 +196,8 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row], pairs: 
 def _attempts(row: Row, attacks: Sequence[Row]) -> Row:
     """Return which attacks a victim met, and what is left if seeing more publications of a text helps.
 
-    ``attacks`` is how many of them saw as many publications as the strongest.
+    ``attacks`` is how many of them saw as many publications as the strongest. ``most_observations`` is the most
+    publications that one of them saw.
 
     Args:
         row: of the strongest attack on a victim.
@@ -205,7 +206,8 @@ def _attempts(row: Row, attacks: Sequence[Row]) -> Row:
     seen = observations(row)
     more = [a for a in attacks if observations(a) > seen and a.get("empirical_privacy") is not None]
     met = {label for attack in attacks for label in attacks_met(attack["attack_options"])}
-    tried = {"attacks": len([a for a in attacks if observations(a) == seen]), "met": met}
+    same = len([a for a in attacks if observations(a) == seen])
+    tried = {"attacks": same, "met": met, "most_observations": max(map(observations, attacks))}
     worst = min(more, key=lambda a: float(a["empirical_privacy"]), default=None)
     if worst is None or worst["empirical_privacy"] >= row["empirical_privacy"]:
         return {**tried, "repeated": ""}

@@ -285,6 +285,21 @@ class TestChoice:
         assert {row["victim"]: row["seeds"] for row in view(*twice, record("b")).rows} == {"a": 2, "b": 1}
         assert "seeds" in [column.name for column in columns("README")]
 
+    @pytest.mark.parametrize(("seen", "privacy", "caveat"), [(1, 0.3, True), (16, 0.3, False), (16, 0.1, False)])
+    def test_attackers_of_the_best_victim_may_have_seen_fewer_publications(self, view, seen, privacy, caveat):
+        """More publications that do not help (0.3) are no fewer publications."""
+
+        def attacked(victim, attack, publications, privacy):
+            claim = {"epsilon": 1.0, "proved": 1.0, "delta": 0.0, "unit": "word", "caveat": "", "about": "release"}
+            return record(victim, attack, privacy=privacy, claim=claim | {"observations": publications})
+
+        net = [record("net", "once", accuracy=0.81, privacy=0.05)]
+        worse = [attacked("worse", "once", 1, 0.2), attacked("worse", "often", 16, 0.1)]
+        best = [attacked("best", "once", 1, 0.3), attacked("best", "again", seen, privacy)]
+        choice = keeps_most(view(*net, *worse, *best))
+        assert choice.best["victim"] == "best"
+        assert ("fewer publications" in choice.caveat) is caveat
+
     def test_encoders_of_words_may_meet_other_attacks(self, view):
         fields = {"threat": "words", "secrets": ("words",), "attack_metric": "recall@5"}
         made = view(record("a", "one", accuracy=0.9, privacy=0.2, **fields), record("b", "two", privacy=0.5, **fields))
@@ -302,24 +317,6 @@ def test_a_measure_that_every_attack_reports_is_listed_once(board):
     rows = measure_rows(board(first, with_metrics(record("a", "two"), Metric("map_word", 0.5))), "data", "a")
     listed = [(row["metric"], row["value"], row["attack"]) for row in rows]
     assert listed == [("map_word", 0.5, ""), ("recall@1", 0.1, "one")]
-
-
-@pytest.mark.parametrize(("second", "said"), [(0.5, False), (0.625, True)])
-def test_a_page_says_that_attacks_met_different_fits_and_shows_that_of_the_strongest(board, second, said):
-    def measured(victim, attack, value, privacy=0.3):
-        return with_metrics(record(victim, attack, privacy=privacy), Metric("task_f1_macro", value))
-
-    records = [measured("a", "one", 0.5), measured("a", "two", second, privacy=0.1)]
-    page = board_markdown(board(*records, measured("b", "one", 0.7), measured("b", "two", 0.7)))
-    assert ("For 1 of 2 victims, not all attacks met the same fit" in page) is said
-    assert f"| a | {second:.3f} |" in page
-
-
-def test_attacks_with_fewer_seeds_met_the_same_fit(board):
-    seeds = [with_metrics(record("a", "one"), Metric("task_f1_macro", 0.5))]
-    seeds += [dataclasses.replace(with_metrics(record("a", "one"), Metric("task_f1_macro", 0.7)), seed=1)]
-    fewer = with_metrics(record("a", "two"), Metric("task_f1_macro", 0.5))
-    assert "same fit" not in board_markdown(board(*seeds, fewer, record("b", "one")))
 
 
 def test_mechanisms_without_a_finite_estimate_have_no_chart():

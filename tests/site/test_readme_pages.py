@@ -1,5 +1,7 @@
 """Test the Markdown page of a board: its bytes follow from the published records."""
 
+import dataclasses
+
 import pytest
 from made_records import record, with_metrics
 from marks import with_slow
@@ -10,6 +12,12 @@ from leakboard.site.readme import HEAD, board_markdown, write_readme
 from leakboard.suite.suites import find_suite, suite_names
 
 LARGE = ("defences", "dp_word_vectors", "dpnr", "mechanisms", "noise_training")
+
+
+@pytest.fixture
+def page_of(tmp_path):
+    """Return a function that returns the page of a board of these records."""
+    return lambda *records: board_markdown(make_board("board", "", records, tmp_path, tmp_path))
 
 
 @pytest.mark.parametrize("name", with_slow(suite_names(), *LARGE))
@@ -54,3 +62,21 @@ def test_equal_measures_of_the_same_vectors_are_one_table(of_second, tables, tmp
     records = [with_metrics(record("a", dataset=name), Metric("map_word", value)) for name, value in values.items()]
     text = board_markdown(make_board("b", "", records, tmp_path, tmp_path))
     assert text.count("| victim | map_word |") == tables
+
+
+@pytest.mark.parametrize(("second", "said"), [(0.5, False), (0.625, True)])
+def test_a_page_says_that_attacks_met_different_fits_and_shows_that_of_the_strongest(page_of, second, said):
+    def measured(victim, attack, value, privacy=0.3):
+        return with_metrics(record(victim, attack, privacy=privacy), Metric("task_f1_macro", value))
+
+    records = [measured("a", "one", 0.5), measured("a", "two", second, privacy=0.1)]
+    page = page_of(*records, measured("b", "one", 0.7), measured("b", "two", 0.7))
+    assert ("For 1 of 2 victims, not all attacks met the same fit" in page) is said
+    assert f"| a | {second:.3f} |" in page
+
+
+def test_attacks_with_fewer_seeds_met_the_same_fit(page_of):
+    seeds = [with_metrics(record("a", "one"), Metric("task_f1_macro", 0.5))]
+    seeds += [dataclasses.replace(with_metrics(record("a", "one"), Metric("task_f1_macro", 0.7)), seed=1)]
+    fewer = with_metrics(record("a", "two"), Metric("task_f1_macro", 0.5))
+    assert "same fit" not in page_of(*seeds, fewer, record("b", "one"))

@@ -99,7 +99,10 @@ def test_the_page_itself_states_the_best_defence_at_two_points(files):
     text = text_of(files / "boards/dpnr/index.html")
     best = "DPNR, as in the paper (epsilon=1, mu=0.1) keeps most privacy: 0.392 at a task accuracy of 0.772"
     assert f"At a loss of at most 2 points {best}" in text
-    assert "Its privacy claim: violated. Its attackers saw one publication of a text; those of other victims" in text
+    assert (
+        "Its privacy claim: violated. Its attackers saw fewer publications of a text than those of other victims."
+        in text
+    )
 
 
 def test_pages_describe_results_in_sentences(tmp_path):
