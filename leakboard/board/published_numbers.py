@@ -64,23 +64,23 @@ def compare(records: Sequence[Record], reference: Sequence[Row]) -> list[Row]:
 
 def _compared(entry: Row, records: Sequence[Record]) -> Row:
     matching = [
-        record
+        (record, metric)
         for record in records
         if (record.dataset, record.victim) == (entry["dataset"], entry["victim"])
         and entry["attack"] in ("", record.attack)
-        and record.value(entry["metric"], entry["variable"], entry["group"])
+        and (metric := record.value(entry["metric"], entry["variable"], entry["group"]))
     ]
     if matching and not entry["attack"]:  # every attack's record has the number: count each seed once
-        seeds = Counter(record.attack for record in matching)
+        seeds = Counter(record.attack for record, _ in matching)
         attack = max(seeds, key=lambda name: (seeds[name], name))
-        matching = [record for record in matching if record.attack == attack]
-    metrics = [m for record in matching if (m := record.value(entry["metric"], entry["variable"], entry["group"]))]
+        matching = [(record, metric) for record, metric in matching if record.attack == attack]
+    metrics = [metric for _, metric in matching]
     row = {**{key: entry[key] for key in (*KEYS, "source")}, "seeds": len(metrics), "theirs": entry["value"]}
     if not metrics:
         return row
     ours = sum(m.value for m in metrics if m.value is not None) / len(metrics)
     row |= {"ours": ours, "difference": 0.0 if ours == entry["value"] else ours - entry["value"]}
-    low, high = interval(matching, entry["metric"], entry["variable"], entry["group"])
+    low, high = interval([record for record, _ in matching], entry["metric"], entry["variable"], entry["group"])
     if low is not None and high is not None:
         row["ours_low"], row["ours_high"] = low, high
         error = (high - low) / (2 * NORMAL)

@@ -127,8 +127,8 @@ def recovered_sentences(
         right = sum(best[row] == published[row] for row in rows)
         counted = sum(row != ASKED for _, row in places)
         similarity = float(guesses.similarity[rows, 0].mean()) if rows else None
-        named = [row if row >= 0 and guesses.ranked[row, 0] >= 0 else None for _, row in places]
-        each = ["_" if row is None else f"{guesses.similarity[row, 0]:.2f}" for row in named]
+        named = (guesses.similarity[row, 0] if row >= 0 and guesses.ranked[row, 0] >= 0 else None for _, row in places)
+        each = ["_" if cosine is None else f"{cosine:.2f}" for cosine in named]
         result.append(
             RecoveredSentence(text, " ".join(shown), right, counted, similarity, " ".join(each) if rows else "")
         )

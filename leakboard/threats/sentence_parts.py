@@ -67,21 +67,18 @@ def why_chance(row: Mapping[str, Any]) -> str:
     return "" if is_number(p_value) and p_value * (attacks or 1) <= LARGEST_P_VALUE else MAY_BE_CHANCE
 
 
-def in_brackets(row: Mapping[str, Any], things: str) -> str:
-    """Return the number of test texts (or other things) in brackets, after a space; empty if the row has none."""
+def tested(row: Mapping[str, Any], things: str) -> str:
+    """Return the number of test texts (or other things), as in ``1,200 texts``; empty if the row has none."""
     size = row.get("test_size")
-    return f" ({size:,.0f} {things})" if is_number(size) else ""
+    return f"{size:,.0f} {things}" if is_number(size) else ""
 
 
 def gain_in_words(row: Mapping[str, Any], things: str) -> str:
     """Return the advantage in words, with its interval and number of test texts (or other things)."""
     low, high = row.get("attack_advantage_low"), row.get("attack_advantage_high")
     known = is_number(low) and is_number(high)
-    size = row.get("test_size")
-    parts = [f"{low:.2f} to {high:.2f}" if known else "no interval"]
-    parts += [f"{size:,.0f} {things}"] if is_number(size) else []
-    parts += [reason] if (reason := why_chance(row)) else []
-    return f"{row['attack_advantage']:.2f} of what there is to gain ({'; '.join(parts)})"
+    parts = [f"{low:.2f} to {high:.2f}" if known else "no interval", tested(row, things), why_chance(row)]
+    return f"{row['attack_advantage']:.2f} of what there is to gain ({'; '.join(filter(None, parts))})"
 
 
 def secrets_of(row: Mapping[str, Any]) -> str:

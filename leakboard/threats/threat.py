@@ -33,10 +33,10 @@ from leakboard.threats.sentence_parts import (
     beats_constant,
     gain_in_words,
     has_too_few,
-    in_brackets,
     is_number,
     percent,
     secrets_of,
+    tested,
     why_chance,
 )
 
@@ -201,16 +201,16 @@ class Threat(ABC, Generic[A]):
             percent(row["attack_score"]),
             row.get("privacy_best_constant"),
         )
-        tested = in_brackets(row, cls.things)
+        size = f" ({number})" if (number := tested(row, cls.things)) else ""
         if not is_number(constant_privacy):
-            return f"{what}: the {row['attack_metric']} of the strongest attack is {score}{tested}"
+            return f"{what}: the {row['attack_metric']} of the strongest attack is {score}{size}"
         words = {"what": what, "score": score, "constant": percent(1 - constant_privacy)}
         found = cls.found.format(**words)
         if not beats_constant(row):
             few = f"; {TOO_FEW}" if has_too_few(row) else ""
-            return f"{cls.nothing_found.format(**words)}{tested}; {NO_PROOF}{few}"
+            return f"{cls.nothing_found.format(**words)}{size}; {NO_PROOF}{few}"
         if not is_number(row.get("attack_advantage")):
-            return f"{what}: {found}{tested}; whether this is chance is unknown"
+            return f"{what}: {found}{size}; whether this is chance is unknown"
         if row["attack_score"] <= 1 - constant_privacy:
             area = f" (area under the ROC curve {row['attack_auc']:.2f})" if is_number(row.get("attack_auc")) else ""
             found = f"it tells them apart by rank{area}; its own guesses are no better than a constant guess"
