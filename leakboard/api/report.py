@@ -30,7 +30,6 @@ from leakboard.suite.names import KINDS, Names
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from leakboard.metrics.kept_neighbours import Kept
     from leakboard.metrics.row_guesses import RowGuesses
     from leakboard.site.own_report import Notes as OwnNotes
 
@@ -62,8 +61,8 @@ class Report:
     """Folder of a published leaderboard, with the pages written about it."""
     releases: Sequence[str] = ()
     """Names of releases of the same rows that are compared; each is a victim."""
-    kept: Mapping[str, Kept] = field(default_factory=dict)
-    """By release, the share of the neighbours in the first release that it keeps."""
+    kept: Sequence[Row] = ()
+    """The share of the neighbours in the first release that each other release keeps."""
     day: str = ""
     """Day on which own vectors were evaluated, as in 2026-11-27; empty for suites and published leaderboards."""
     guesses: Mapping[str, RowGuesses] = field(default_factory=dict)

@@ -89,7 +89,7 @@ def compute(
     shown before the first task. Victims that are ``releases`` of the same rows are compared with the first.
     """
     from leakboard.api.report import Report
-    from leakboard.api.utility import kept_neighbours
+    from leakboard.board.kept_neighbours import kept_neighbours
     from leakboard.board.published_numbers import read_reference
     from leakboard.board.run_files import write_files
     from leakboard.board.schema import require_new_names
@@ -118,7 +118,7 @@ def compute(
         names=suite.names,
         guesses=guesses,
         releases=releases,
-        kept=kept_neighbours(opened, releases, display.print),
+        kept=kept_neighbours(opened, releases[:1], display.print),
         notes=tuple(display.notes),  # after all that may add one
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from leakboard.board.examples import EXAMPLES_FILE, examples
+from leakboard.board.kept_neighbours import NEIGHBOURS_FILE, kept_neighbours
 from leakboard.board.projections import PROJECTIONS_FILE, projections
 from leakboard.board.published_numbers import compare, read_reference
 from leakboard.board.run_meta import describe, write_meta
@@ -34,7 +35,7 @@ class Costs(Mapping[str, Sequence[Row]]):
 
 
 def write_files(run: Run, records: Sequence[Record], rows: Sequence[Row] | None = None) -> list[Path]:
-    """Write a run's tables, the projections that its suite asks for, and ``meta.json``; return their paths.
+    """Write a run's tables, those that its suite asks for, and ``meta.json``; return their paths.
 
     Args:
         run: the run.
@@ -45,6 +46,9 @@ def write_files(run: Run, records: Sequence[Record], rows: Sequence[Row] | None 
     costs = Costs(run)
     compared = compare(records, read_reference(run.suite.home))
     paths = write_tables(run.folder, records, costs, compared, run.suite.names, rows)
+    if run.suite.file.undefended:
+        kept = kept_neighbours(run, run.suite.file.undefended)
+        paths.append(write_table(run.folder / NEIGHBOURS_FILE, NEIGHBOURS_FILE, kept))
     if run.suite.file.projected:
         paths.append(write_table(run.folder / PROJECTIONS_FILE, PROJECTIONS_FILE, projections(run)))
     read = examples(run, records)

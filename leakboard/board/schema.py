@@ -24,10 +24,11 @@ Row = dict[str, Any]
 
 SINCE_0_2 = "0.2.0"
 """The first version with columns that records of 0.1.0 may lack."""
+SINCE_0_3 = "0.3.0.dev1"
 
 _FILES = (
     *("leaderboard.csv", "best_known.csv", "skipped.csv", "fairness.csv", "comparison.csv", "costs.csv", "cells.csv"),
-    *("sentences.csv", "examples.csv", "projections.csv"),
+    *("sentences.csv", "examples.csv", "neighbours.csv", "projections.csv"),
 )
 _READ = ("sentences.csv", "examples.csv")
 _OF_CELLS = ("cells.csv", "costs.csv", *_READ)
@@ -851,6 +852,29 @@ COLUMNS: tuple[Column, ...] = (
         since=SINCE_0_2,
     ),
     Column(
+        "neighbours_kept",
+        "Share of the ten nearest vectors of train, by cosine, that are the same as those of the undefended victim; "
+        "over vectors of test.",
+        ("neighbours.csv", "page: victims"),
+        title="neighbours kept",
+        kind="interval",
+        group="Use",
+        better=HIGHER,
+        note="share of the ten nearest texts of train that a search without the defence finds, too; at the first seed",
+        since=SINCE_0_3,
+    ),
+    *(
+        Column(
+            f"neighbours_kept_{end}",
+            f"{side} end of the 95 % interval of `neighbours_kept`, over test texts.",
+            ("neighbours.csv",),
+            kind="number",
+            since=SINCE_0_3,
+        )
+        for end, side in (("low", "Lower"), ("high", "Upper"))
+    ),
+    Column("undefended", "The victim without a defence.", ("neighbours.csv",), since=SINCE_0_3),
+    Column(
         "task_accuracy",
         "Task accuracy of a classifier on the vectors.",
         ("report: utility",),
@@ -891,7 +915,7 @@ COLUMNS: tuple[Column, ...] = (
         "Cosine of the vector and the attack's first candidate, for each word of the text. A word without a vector or "
         "candidate, or that the attacker asked for, is an underscore. Zouhri and Abecidan (2021) call it confidence.",
         ("sentences.csv",),
-        since="0.3.0.dev1",
+        since=SINCE_0_3,
     ),
     # secrets and measures of a victim's page
     Column("secret", "A secret.", ("page: secrets",), kind="name"),

@@ -13,6 +13,7 @@ from typing import Any
 from leakboard.board.examples import EXAMPLES_FILE
 from leakboard.board.fairness_rows import fairness
 from leakboard.board.joined import join
+from leakboard.board.kept_neighbours import NEIGHBOURS_FILE
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.projections import read_projections
 from leakboard.board.run_meta import read_meta
@@ -64,6 +65,8 @@ class Board:
     """Labels by kind and name: the plugin with all options that differ from their defaults or are always named."""
     examples: Sequence[Row] = ()
     """Invented texts next to what attacks read from their vectors."""
+    kept: Mapping[tuple[str, str], Row] = field(default_factory=dict)
+    """The neighbours that victims keep of an undefended one, by dataset and victim."""
     projections: Mapping[tuple[str, str], Sequence[Row]] = field(default_factory=dict)
     """Two-dimensional points of the vectors of test texts, with a secret of each text, by dataset and victim."""
 
@@ -141,8 +144,8 @@ def make_board(
         name: of the suite.
         description: of the suite.
         records: one for each cell, in any order. If a name equals the label of a record, labels are shown.
-        tables: the folder with ``costs.csv``, ``comparison.csv``, ``examples.csv``, ``projections.csv`` and
-            ``meta.json``, if they exist.
+        tables: the folder with ``costs.csv``, ``comparison.csv``, ``examples.csv``, ``neighbours.csv``,
+            ``projections.csv`` and ``meta.json``, if they exist.
         home: the folder with ``findings.md``, if there is one.
         utility: what is weighed against privacy.
         common: give victims, attacks and datasets the names that they have on all published boards.
@@ -182,6 +185,7 @@ def make_board(
         labels=labels,
         utility=utility,
         examples=read(EXAMPLES_FILE),
+        kept={(row["dataset"], row["victim"]): row for row in read(NEIGHBOURS_FILE)},
         projections={
             (renamed.get(("dataset", dataset), dataset), renamed.get(("victim", victim), victim)): points
             for (dataset, victim), points in read_projections(tables).items()

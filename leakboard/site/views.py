@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakboard.board.figures import finite, pareto_front
+from leakboard.board.kept_neighbours import COLUMNS as KEPT
 from leakboard.board.means import PARTS, interval, mean
 from leakboard.board.schema import Row, columns, mean_columns, metric_title
 from leakboard.board.strongest import headlines, observations
@@ -224,10 +225,12 @@ def _victim_row(board: Board, row: Row) -> Row:
     more = {column.name: PARTS[column.part](records, column.metric, "") for column in added}
     low, high = interval(records, board.utility.column)
     of_vectors = {name: mean(records, name) for name in ("map_word", "map_char")}
+    kept = board.kept.get((row["dataset"], row["victim"]), {})
     return {
         **empty,
         **more,
         **of_vectors,
+        **{name: kept.get(name) for name in KEPT},
         **row,
         "slug": slug(options),
         "weighed": board.utility,

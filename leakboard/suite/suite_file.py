@@ -49,6 +49,8 @@ class SuiteFile(BaseModel):
     """Words whose neighbours are compared with the gold model's; null: the eleven of Vu, Tran and Jiang (2019)."""
     utility: UtilityName = "task"
     """What pages weigh against privacy: accuracy of the task, or how well ``search`` finds texts (recall@10)."""
+    undefended: list[str] = []
+    """Names of victims without a defence: of each, the neighbours that the victims listed below it keep are counted."""
     projected: list[str] = []
     """Names of victims to draw: their vectors of test texts in two dimensions (t-SNE), coloured by a secret."""
 

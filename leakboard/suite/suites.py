@@ -201,6 +201,7 @@ def _built(file: SuiteFile, path: Path, checksum: str, registry: Registry) -> Su
     names = display_names(sources, victims, every_attack, f"{path}:")
     shown = [names.name("victim", victim.label) for victim in victims]
     _require_victims(file.projected, shown, f"{path}: projected")
+    _require_victims(file.undefended, shown, f"{path}: undefended")
     for i, source in enumerate(sources):
         _require_victims(source.victims, shown, f"{path}: datasets[{i}].{source.name}.victims")
     return Suite(name, path, checksum, file, tuple(sources), victims, attacks, conditions, names)
