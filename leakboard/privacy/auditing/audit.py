@@ -76,6 +76,7 @@ def audit(
     calls: int = 0,
     spent: float = 0.0,
     more_pairs: Sequence[Pair] = (),
+    public: Array | None = None,
 ) -> AuditResult:
     """Return a lower bound on a mechanism's epsilon.
 
@@ -92,6 +93,7 @@ def audit(
         calls: number of tested calls, if single rows do not refute the claim; 0 for none. Pairs of texts allow only 0.
         spent: error that another audit of this claim has, such as the audit of its first rows.
         more_pairs: further pairs, for which no densities are learned and no calls are made.
+        public: a further input, float (d,), for the other rows of calls of many rows; None: the first of the pair.
 
     Raises:
         ValueError: fewer than 100 releases of each input for each pair, no pair, calls with pairs of texts, or releases
@@ -106,7 +108,7 @@ def audit(
     best, curve, curve_distance = _audit_rows(mechanism, pairs, more_pairs, generator, sizes, rows_error, error, digits)
     trade_off: TradeOff | None = replace(curve, joint_confidence=confidence)
     if calls and best.epsilon <= mechanism.epsilon:
-        of_calls = audit_calls(mechanism, pairs, generator, calls, calls_error, digits)
+        of_calls = audit_calls(mechanism, pairs, generator, calls, calls_error, digits, public)
         if of_calls.epsilon > best.epsilon:
             best = of_calls
             trade_off = trade_off if best.epsilon <= mechanism.epsilon else None

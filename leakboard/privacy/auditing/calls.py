@@ -33,6 +33,11 @@ ROWS = 4
 """Number of rows of a call."""
 CALLS = 4_000
 """Number of tested calls. For each pair, about as many other calls are drawn to choose the statistic."""
+MANY_ROWS = 256
+"""Number of rows of a large call, unless the calls of a test would have more than `MAX_VALUES` numbers."""
+LARGE_CALLS = 0.1
+"""Number of tested large calls, as a share of that of the others."""
+MAX_VALUES = 1 << 24
 EXACT = 1e-6
 """Misfit of noise that counts as exact: above the rounding errors of single precision."""
 MAX_FEATURES = 600
@@ -45,9 +50,16 @@ class Calls:
 
     pair: Pair
     released: Array
-    """Releases of n calls, float (n, `ROWS`, d)."""
+    """Releases of n calls of r rows, float (n, r, d)."""
     positions: Array
-    """Position of the decided row in each call, int (n,): 1, 2 and 3 in turn."""
+    """Position of the decided row in each call, int (n,): 1, 2 and 3 in turn; of large calls, first, middle, last."""
+    public: Array
+    """Input of the other rows, float (d,)."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of a call."""
+        return int(self.released.shape[1])
 
     @property
     def decided(self) -> Array:
@@ -56,13 +68,13 @@ class Calls:
 
     @property
     def public_noise(self) -> Array:
-        """The noise of the public rows, float (n, `ROWS` - 1, d)."""
-        rows = [self._rows(step) for step in range(1, ROWS)]
-        noise: Array = np.stack(rows, axis=1) - self.pair.first
+        """The noise of the public rows, float (n, r - 1, d)."""
+        rows = [self._rows(step) for step in range(1, self.rows)]
+        noise: Array = np.stack(rows, axis=1) - self.public
         return noise
 
     def _rows(self, step: int) -> Array:
-        rows: Array = self.released[np.arange(len(self.released)), (self.positions + step) % ROWS]
+        rows: Array = self.released[np.arange(len(self.released)), (self.positions + step) % self.rows]
         return rows
 
     def possible_noises(self) -> Iterator[Array]:
@@ -72,9 +84,9 @@ class Calls:
         after, and of the most similar call. It is the row at the position that is decided in this call. In the similar
         call this row is public.
         """
-        last, residuals, public = len(self.released) - 1, self.released - self.pair.first, self.public_noise
+        last, residuals, public = len(self.released) - 1, self.released - self.public, self.public_noise
         indices = np.arange(last + 1)
-        yield from (public[:, i] for i in range(ROWS - 1))
+        yield from (public[:, i] for i in range(self.rows - 1))
         # the only neighbour of the first and of the last call counts twice
         before, after = np.abs(indices - 1), last - np.abs(last - indices - 1)
         for neighbour_calls in (before, after, self._nearest_calls()):
@@ -86,14 +98,14 @@ class Calls:
         First the negative noise of each public row of the same call, as of antithetic draws. Then their negative sum,
         as of noise that adds up to 0.
         """
-        yield from (-self.public_noise[:, i] for i in range(ROWS - 1))
+        yield from (-self.public_noise[:, i] for i in range(self.rows - 1))
         yield -self.public_noise.sum(1)
 
     def _nearest_calls(self) -> Array:
         """Return for each call the index of the most similar call that decides another position, int (n,)."""
         keys = self.released[:, 0, 0]  # compares calls by the first coordinate of the first row
         nearest = np.empty(len(keys), int)
-        for position in range(1, ROWS):
+        for position in range(1, self.rows):
             indices, others = np.flatnonzero(self.positions == position), np.flatnonzero(self.positions != position)
             order = others[np.argsort(keys[others], kind="stable")]
             rank = np.searchsorted(keys[order], keys[indices])
@@ -115,6 +127,10 @@ class CallsStatistic:
     name: str
     function: StatisticFunction
     digits: int | None
+    rows: int = ROWS
+    """Number of rows of the calls."""
+    public: Array | None = None
+    """Input of the other rows of the calls, float (d,); None: the pair's first input."""
 
     def score(self, calls: Calls) -> Array:
         """Return one number for each call, float64 (n,). Higher numbers mean that the first input is likelier."""
@@ -130,37 +146,46 @@ def audit_calls(
     count: int,
     error: float,
     digits: int | None = DIGITS,
+    public: Array | None = None,
 ) -> Finding:
-    """Choose a statistic and a pair, and return the bound that they prove on fresh calls.
+    """Choose a statistic and a pair, of small or of large calls; return the bound that they prove on fresh calls.
 
     Args:
         mechanism: to audit.
         pairs: pairs of neighbouring vectors.
         generator: of coins and noise.
-        count: number of tested calls.
+        count: number of tested calls, if they are small; of large calls `LARGE_CALLS` as many are tested.
         error: probability that the bound may be wrong.
         digits: digits to which scores are rounded; None: no rounding.
+        public: input of the other rows of large calls, float (d,); None: the pair's first input.
 
     Raises:
         ValueError: a release is not finite.
     """
-    statistic = choose_statistic(mechanism, pairs, generator, count, digits)
-    return run_statistic(mechanism, statistic, count, generator, error)
+    large = max(8, round(LARGE_CALLS * count))
+    rows = int(np.clip(MAX_VALUES // (large * len(pairs[0].first)), ROWS + 1, MANY_ROWS))
+    candidates = [
+        *_candidates(mechanism, pairs, generator, count, digits),
+        *_candidates(mechanism, pairs, generator, large, digits, rows, public),
+    ]
+    statistic = _best(candidates)
+    return run_statistic(mechanism, statistic, count if statistic.rows == ROWS else large, generator, error)
 
 
 def run_statistic(
     mechanism: Mechanism, statistic: CallsStatistic, count: int, generator: np.random.Generator, error: float
 ) -> Finding:
     """Return the bound that a statistic proves on fresh calls."""
-    calls, coins = run_calls(mechanism, statistic.pair, count, generator)
+    calls, coins = run_calls(mechanism, statistic.pair, count, generator, statistic.rows, statistic.public)
     scores = statistic.score(calls)
     bound = audit_scores(scores, coins, mechanism.delta, error)
     guessed_first = guess(scores, bound.guesses) == 1
     first_rate, second_rate = (float(guessed_first[side].mean()) if side.any() else 0.0 for side in (coins, ~coins))
+    others = "the first input" if statistic.public is None else "vectors between the inputs"
     guesses = f"{bound.right} of {bound.guesses} guesses right, in {count} calls"
     return Finding(
         epsilon=statistic.pair.per_unit(bound.epsilon),
-        pair=f"{statistic.pair.name} (one row of {ROWS} in a call; the other rows are the first input)",
+        pair=f"{statistic.pair.name} (one row of {statistic.rows} in a call; the other rows are {others})",
         score_name=statistic.name,
         event=f"first input guessed by {statistic.name} ({guesses})",
         first_rate=first_rate,
@@ -181,7 +206,26 @@ def choose_statistic(
 
     About ``count`` calls are made for each pair: half learn statistics, half choose.
     """
+    return _best(_candidates(mechanism, pairs, generator, count, digits))
 
+
+Candidate = tuple[float, float, CallsStatistic]
+"""A bound, the share of guesses that are right, and the statistic that gave both."""
+
+
+def _best(candidates: Sequence[Candidate]) -> CallsStatistic:
+    return max(candidates, key=lambda entry: entry[:2])[2]
+
+
+def _candidates(
+    mechanism: Mechanism,
+    pairs: Sequence[Pair],
+    generator: np.random.Generator,
+    count: int,
+    digits: int | None,
+    rows: int = ROWS,
+    public: Array | None = None,
+) -> list[Candidate]:
     def bound(canaries: int, guesses: int, right: int, error: float) -> float:
         # the faster of the two theorems
         return one_run_bound(canaries, guesses, right, mechanism.delta, error)
@@ -189,32 +233,42 @@ def choose_statistic(
     candidates = []
     for pair in [ordered for unordered in pairs for ordered in (unordered, unordered.swapped())]:
         learned, (calls_to_choose, coins) = (
-            run_calls(mechanism, pair, max(8, count // 4), generator) for _ in range(2)
+            run_calls(mechanism, pair, max(8, count // 4), generator, rows, public) for _ in range(2)
         )
-        for name, function in _statistics(*learned).items():
-            statistic = CallsStatistic(pair, name, function, digits)
+        statistics = _statistics(*learned) if rows == ROWS else _statistics_of_many_rows(*learned)
+        for name, function in statistics.items():
+            statistic = CallsStatistic(pair, name, function, digits, rows, public)
             result = largest_bound(statistic.score(calls_to_choose), coins, bound)
             candidates.append((pair.per_unit(result.epsilon), result.right / result.guesses, statistic))
-    return max(candidates, key=lambda entry: entry[:2])[2]
+    return candidates
 
 
-def run_calls(mechanism: Mechanism, pair: Pair, count: int, generator: np.random.Generator) -> tuple[Calls, Array]:
+def run_calls(
+    mechanism: Mechanism,
+    pair: Pair,
+    count: int,
+    generator: np.random.Generator,
+    rows: int = ROWS,
+    public: Array | None = None,
+) -> tuple[Calls, Array]:
     """Call a mechanism; return the calls, and whether each coin chose the first input, bool (n,).
 
     Raises:
         ValueError: a release is not finite, or does not have the shape of the rows.
     """
     coins = generator.random(count) < 0.5
-    positions = 1 + np.arange(count) % (ROWS - 1)
-    released = np.empty((count, ROWS, len(pair.first)))
+    public = pair.first if public is None else public
+    decided = [1, 2, 3] if rows == ROWS else [0, rows // 2, rows - 1]
+    positions = np.resize(decided, count)
+    released = np.empty((count, rows, len(pair.first)))
     for call, (coin, position) in enumerate(zip(coins, positions, strict=True)):
-        rows = np.tile(pair.first, (ROWS, 1))
-        rows[position] = pair.first if coin else pair.second
-        outputs = mechanism.release(rows, generator)
-        if outputs.shape != rows.shape:
-            raise ValueError(f"the mechanism released shape {outputs.shape}; allowed: that of its rows, {rows.shape}")
+        inputs = np.tile(public, (rows, 1))
+        inputs[position] = pair.first if coin else pair.second
+        outputs = mechanism.release(inputs, generator)
+        if outputs.shape != inputs.shape:
+            raise ValueError(f"the mechanism released shape {outputs.shape}; allowed: that of its rows, {inputs.shape}")
         released[call] = outputs
-    return Calls(pair, finite(released), positions), coins
+    return Calls(pair, finite(released), positions, public), coins
 
 
 def _statistics(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
@@ -240,8 +294,32 @@ def _statistics(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
     return statistics
 
 
+def _statistics_of_many_rows(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
+    """Return statistics of large calls by name, as `_statistics` does.
+
+    If one row shifts or scales all others, as in normalising by the smallest and largest value, their mean shows it.
+    """
+    direction = calls.pair.first - calls.pair.second
+    statistics: dict[str, StatisticFunction] = {
+        "other rows along the difference": lambda calls: calls.public_noise.sum(1) @ direction,
+        "other rows against the difference": lambda calls: -calls.public_noise.sum(1) @ direction,
+        "size of the other rows' noise": lambda calls: np.abs(calls.public_noise).sum((1, 2)),
+        "size of the other rows' noise, negative": lambda calls: -np.abs(calls.public_noise).sum((1, 2)),
+    }
+    if 3 * len(direction) <= MAX_FEATURES:
+        score = fisher(_means(calls)[coins], _means(calls)[~coins])
+        statistics["learned classifier of the rows' means"] = lambda calls: -score(_means(calls))
+    return statistics
+
+
+def _means(calls: Calls) -> Array:
+    """Return the decided row, and the mean noise of the public rows, with and without its sign, float (n, 3 d)."""
+    public = calls.public_noise
+    return np.concatenate([calls.decided, public.mean(1), np.abs(public).mean(1)], axis=1)
+
+
 def _features(calls: Calls) -> Array:
-    """Return the decided row, the noise of the public rows, and products of both, float (n, (`ROWS` + 2) d).
+    """Return the decided row, the noise of the public rows, and products of both, float (n, (r + 2) d).
 
     The products are of the decided row and the mean public noise, with and without its sign. They show a secret of the
     call, such as a coin that decides whether its rows are used.

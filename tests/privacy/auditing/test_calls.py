@@ -7,7 +7,7 @@ from scipy import stats
 
 from leakboard.mechanism import MechanismDefaults
 from leakboard.privacy.auditing.audit import audit
-from leakboard.privacy.auditing.calls import ROWS, CallsStatistic, audit_calls, run_calls
+from leakboard.privacy.auditing.calls import MAX_VALUES, ROWS, CallsStatistic, audit_calls, run_calls
 from leakboard.privacy.auditing.events import Pair, corners
 from leakboard.privacy.mechanisms.broken import HalvedOutput, RandomBits
 from leakboard.privacy.mechanisms.broken_calls import BROKEN_CALLS, SOUND_CALLS, SeedUsedTwice, SharedByRows
@@ -98,6 +98,68 @@ class SampledTogether(MechanismDefaults):
 @pytest.mark.parametrize(("mechanism", "least"), [(LastAsFirst(), 3.0), (SampledTogether(), 1.5)])
 def test_noise_of_the_last_row_and_secrets_of_a_call_are_found(mechanism, least):
     assert audit_calls(mechanism, corners(1), rng(), 2000, 0.05).epsilon > least
+
+
+class Normalised(MechanismDefaults):
+    """Broken: each call is normalised by its smallest and largest value, and gets the noise for public bounds."""
+
+    epsilon, delta = 1.0, 0.0
+
+    def release(self, values, generator):
+        low, high = values.min(0), values.max(0)
+        width = np.where(high > low, high - low, 1)
+        return (values - low) / width + generator.laplace(0, values.shape[1], values.shape)
+
+
+class Divided(MechanismDefaults):
+    """Broken: the same, but each call is divided by its largest value."""
+
+    epsilon, delta = 1.0, 0.0
+
+    def release(self, values, generator):
+        return values / (values.max() or 1) + generator.laplace(0, values.shape[1], values.shape)
+
+
+class RelativeToTheFirst(MechanismDefaults):
+    """Broken: all rows but the first are published relative to the first, which so spends its epsilon on each row."""
+
+    epsilon, delta = 1.0, 0.0
+
+    def release(self, values, generator):
+        shifted = values - np.concatenate([np.zeros_like(values[:1]), np.repeat(values[:1], len(values) - 1, axis=0)])
+        return shifted + generator.laplace(0, values.shape[1], values.shape)
+
+
+@pytest.mark.parametrize(("broken", "dimension"), [(Normalised, 8), (Divided, 8), (RelativeToTheFirst, 1)])
+def test_a_row_that_changes_all_others_is_found_in_large_calls(broken, dimension):
+    between = np.full(dimension, 0.5)
+    found = audit_calls(broken(), corners(dimension)[:1], rng(), 4000, 0.01, public=between)
+    assert found.epsilon > 1.5
+    assert "one row of 256 in a call; the other rows are vectors between the inputs" in found.pair
+
+
+def test_large_calls_decide_their_first_middle_and_last_row():
+    class Kept(HalvedOutput):
+        def release(self, values, rng):
+            return values
+
+    calls, coins = run_calls(Kept(1.0), PAIRS[0], 6, rng(), 9, np.full(2, 0.5))
+    assert calls.released.shape == (6, 9, 2)
+    assert calls.positions.tolist() == [0, 4, 8] * 2
+    assert calls.decided.tolist() == [[0.0, 0.0] if coin else [1.0, 1.0] for coin in coins]
+    assert not calls.public_noise.any()
+
+
+def test_large_calls_of_many_coordinates_have_fewer_rows():
+    sizes = set()
+
+    class Counted(HalvedOutput):
+        def release(self, values, rng):
+            sizes.add(len(values))
+            return super().release(values, rng)
+
+    audit_calls(Counted(1.0), corners(4096)[:1], rng(), 400, 0.05)
+    assert sizes == {ROWS, MAX_VALUES // (40 * 4096)}
 
 
 def test_calls_out_of_step_with_the_seeds_are_caught_too():
