@@ -41,6 +41,7 @@ from leakboard.privacy.auditing.choosing import MIN_DRAWS, ChosenEvent, bound_on
 from leakboard.privacy.auditing.distances import DISTANCES, pairs_at_distances
 from leakboard.privacy.auditing.events import Pair, corners, interior, normalised_corners, normalised_interior
 from leakboard.privacy.auditing.point_estimate import published_repeats
+from leakboard.privacy.auditing.rounding import Rounded
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack
 from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
 
@@ -111,22 +112,20 @@ class DpAudit(ReleaseAudit):
             RequestError: the budget is too small for this width, or the pairs are no neighbours by the claim's unit.
         """
         rng = np.random.default_rng(seed)
-        mechanism, claim = view.mechanism, view.claim
+        mechanism, claim, dimension = Rounded(view.mechanism), view.claim, view.mechanism.dimension
         if claim.distance:
             distance = DISTANCES[claim.distance]
-            neighbours, inner = pairs_at_distances(mechanism.dimension, claim.epsilon, distance, rng, np.float32)
+            neighbours, inner = pairs_at_distances(dimension, claim.epsilon, distance, rng, np.float32)
         else:
-            neighbours = PAIRS[claim.unit](mechanism.dimension, np.float32)
-            inner = INNER_PAIRS[claim.unit](mechanism.dimension, rng, np.float32)
+            neighbours = PAIRS[claim.unit](dimension, np.float32)
+            inner = INNER_PAIRS[claim.unit](dimension, rng, np.float32)
         with_corners = self.pairs != "sentences"
         with_sentences = self.pairs != "corners" and claim.unit in ("word", "document") and _can_compare(view)
-        self._check_budget(
-            mechanism.dimension, max(with_corners * len(neighbours + inner), with_sentences * self.worst)
-        )
+        self._check_budget(dimension, max(with_corners * len(neighbours + inner), with_sentences * self.worst))
         events: list[ChosenEvent] = []
         if with_corners:
             log_progress("corners of the domain")
-            sizes = rounds(None, self.budget, mechanism.dimension)
+            sizes = rounds(None, self.budget, dimension)
             choose = partial(choose_event, mechanism, neighbours, rng, sizes, ERROR, more_pairs=inner)
             chosen = choose(certain_error=CERTAIN_SHARE * verdict_error(claim.delta))
             # It may be luck, if noise that rows share has rare events.
@@ -140,7 +139,7 @@ class DpAudit(ReleaseAudit):
             raise RequestError(f"dp_audit: pairs: {self.pairs!r} are no neighbours for a claim about one {claim.unit}")
         # Take the event with the largest bound on fresh releases, as many as the test will draw.
         best = events[0] if len(events) == 1 else max(events, key=lambda chosen: _confirm(view, chosen, rng))
-        repeats = published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
+        repeats = published_repeats(dimension) if self.repeats == "published" else self.repeats
         if self.calls and with_corners and not is_certain:
             log_progress("calls of several rows")
             statistic = choose_statistic(mechanism, neighbours, rng, self.calls)
@@ -168,10 +167,10 @@ class DpAudit(ReleaseAudit):
         If the vector of a text is random, the distances are not known, and the first pair is taken. If epsilon is
         claimed for each unit of a distance, the pairs are from the nearest to the farthest.
         """
-        texts, mechanism = list(view.auxiliary.texts("train")), _TextMechanism(view)
+        texts, victim = list(view.auxiliary.texts("train")), _TextMechanism(view)
         log_progress(f"searching {self.sentences} neighbouring sentences")
         pairs = _neighbours(texts, self.sentences, rng)
-        vectors = mechanism.vectors([text for pair in pairs for text in pair])
+        vectors = victim.vectors([text for pair in pairs for text in pair])
         name, distances = "sentences that differ in one word", np.ones(len(pairs))
         if vectors is None:
             worst, draws = np.arange(1), RANDOM_SENTENCE_DRAWS
@@ -189,7 +188,7 @@ class DpAudit(ReleaseAudit):
         candidates = [Pair(name, inputs[i][0], inputs[i][1], float(distances[i])) for i in worst]
         dimension = view.mechanism.dimension
         sizes = rounds(min(draws, self.budget // (2 * dimension)), self.budget, dimension)
-        return choose_event(mechanism, candidates, rng, sizes, ERROR)
+        return choose_event(Rounded(victim), candidates, rng, sizes, ERROR)
 
 
 def _can_compare(view: ReleasesView) -> bool:

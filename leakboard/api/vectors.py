@@ -63,15 +63,21 @@ class VectorFunction(MechanismDefaults):
     delta: float
     accepts_any: bool
     """Whether the inputs may be any numbers; then NaN and infinity in releases become numbers."""
+    noise: np.random.Generator
+    """Generator that the function gets. It is not that of the audit's coins, since a function may copy it."""
 
     def release(self, values: Array, generator: np.random.Generator) -> Array:
         """Release a copy of every row, float64 (n, d), since a function may write into its argument."""
         with np.errstate(all="ignore" if self.accepts_any else None):
-            given = self.function(np.array(values, np.float64), generator)
-        released = np.asarray(given)
+            given = self.function(np.array(values, np.float64), self.noise)
+        try:
+            released = np.asarray(given)
+        except ValueError:  # a tuple of arrays of several shapes
+            released = np.empty((), object)
         is_masked = isinstance(given, np.ma.MaskedArray)
         if released.shape != values.shape or released.dtype.kind not in "fiub" or is_masked:
             shown = f"{'masked ' if is_masked else ''}{released.dtype} of shape {released.shape}"
+            shown = type(given).__name__ if released.shape == () else shown.replace("object of", "objects of", 1)
             raise ValueError(f"it gives {shown} for vectors of shape {values.shape}; allowed: numbers of that shape")
         numbers = released.astype(np.float64)
         if released.dtype.kind in "iu" and (numbers.astype(released.dtype) != released).any():

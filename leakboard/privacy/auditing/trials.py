@@ -15,8 +15,8 @@ VALUES_AT_ONCE = 1 << 18
 """Number of released values in memory at once, unless a single row has more."""
 TEXTS_AT_ONCE = 8_192
 """Number of releases of a text in memory at once."""
-LARGEST_NUMBER = 1e140
-"""Largest allowed number in a release, so that squares of sums are finite."""
+LARGEST_NUMBER = 1e60
+"""Largest allowed number in a release, so that squares of sums and products are finite."""
 
 MIN_CALLS, WANTED_CALLS = 16, 4_000
 """Least and wanted number of calls of `Release`. With few calls, noise that all rows of a call share could decide which
