@@ -16,6 +16,7 @@ from leakboard.site.rendering import cell, filled, same_in_all
 from leakboard.site.sections import markdown_table, write_sections
 from leakboard.site.views import View, measure_rows, views
 from leakboard.store import write_file
+from leakboard.threats.threat import threat_named
 
 HEAD = "<!-- Written by `report` and `publish` from records and findings.md: change those. -->"
 
@@ -121,18 +122,36 @@ def _measures(board: Board, view: View) -> str:
         return ""
     kept = [Column("victim", "", ()), *(Column(name, "", (), title=name, kind="number") for name in names)]
     table = f"Measures of the vectors, which do not depend on the attack:\n\n{_table(kept, rows)}"
-    several = sum(_has_several_fits(board, view.dataset, row["victim"]) for row in view.rows)
-    note = (
-        f"For {several} of {len(rows)} victims, not all attacks met the same fit (`meta.json` has the machines). The "
-        "table is about the fit that the strongest attack met."
+    several, with_audits = (
+        sum(_has_several_fits(board, view.dataset, row["victim"], audits) for row in view.rows)
+        for audits in (False, True)
     )
-    return f"{table}\n\n{note}" if several else table
+    notes = [table]
+    if several:
+        notes.append(
+            f"For {several} of {len(rows)} victims, not all attacks met the same fit (`meta.json` has the machines). "
+            "The table is about the fit that the strongest attack met."
+        )
+    if with_audits > several:
+        notes.append(
+            f"For {with_audits - several} of {len(rows)} victims, audits met another fit than attacks on secrets."
+        )
+    return "\n\n".join(notes)
 
 
-def _has_several_fits(board: Board, dataset: str, victim: str) -> bool:
-    """Return whether a measure of a victim's vectors has two values for one seed: not all attacks met the same fit."""
+def _has_several_fits(board: Board, dataset: str, victim: str, audits: bool) -> bool:
+    """Return whether a measure of a victim's vectors has two values for one seed: not all attacks met the same fit.
+
+    Args:
+        board: the leaderboard.
+        dataset: the victim's.
+        victim: its name.
+        audits: whether audits count as attacks.
+    """
     values: dict[tuple[str, int], set[float]] = {}
     for record in board.records:
+        if threat_named(record.threat).bounds_epsilon and not audits:
+            continue
         if (record.dataset, record.victim, record.status) == (dataset, victim, "ok"):
             for metric in record.metrics:
                 if _is_of_victim(metric.name) and not metric.variable and metric.value is not None:

@@ -75,6 +75,17 @@ def test_a_page_says_that_attacks_met_different_fits_and_shows_that_of_the_stron
     assert f"| a | {second:.3f} |" in page
 
 
+@pytest.mark.parametrize(("audited", "said"), [(0.5, False), (0.625, True)])
+def test_a_page_says_that_audits_met_another_fit(page_of, audited, said):
+    attacked = with_metrics(record("a", "one"), Metric("task_f1_macro", 0.5))
+    audit = dataclasses.replace(
+        with_metrics(record("a", "audit"), Metric("task_f1_macro", audited)), threat="releases", secrets=("claim",)
+    )
+    page = page_of(attacked, audit, record("b", "one"))
+    assert ("For 1 of 2 victims, audits met another fit than attacks on secrets." in page) is said
+    assert "not all attacks met the same fit" not in page
+
+
 def test_attacks_with_fewer_seeds_met_the_same_fit(page_of):
     seeds = [with_metrics(record("a", "one"), Metric("task_f1_macro", 0.5))]
     seeds += [dataclasses.replace(with_metrics(record("a", "one"), Metric("task_f1_macro", 0.7)), seed=1)]
