@@ -21,6 +21,7 @@ ln(n / 3), and calls of several rows less than 6.63.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -36,12 +37,12 @@ from leakboard.logs import log_progress
 from leakboard.mechanism import MechanismDefaults
 from leakboard.metrics.audits import ERROR, verdict_error
 from leakboard.privacy.auditing.audit import BUDGET, rounds
-from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_statistic, run_statistic
+from leakboard.privacy.auditing.calls import CALLS, ROWS, StatisticFunction, choose_statistic, run_statistic
 from leakboard.privacy.auditing.choosing import MIN_DRAWS, ChosenEvent, bound_on_fresh_draws, choose_event
 from leakboard.privacy.auditing.distances import DISTANCES, pairs_at_distances
 from leakboard.privacy.auditing.events import Pair, corners, interior, normalised_corners, normalised_interior
 from leakboard.privacy.auditing.point_estimate import published_repeats
-from leakboard.privacy.auditing.rounding import Rounded
+from leakboard.privacy.auditing.rounding import Rounded, kept_decimals
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack
 from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
 
@@ -112,13 +113,15 @@ class DpAudit(ReleaseAudit):
             RequestError: the budget is too small for this width, or the pairs are no neighbours by the claim's unit.
         """
         rng = np.random.default_rng(seed)
-        mechanism, claim, dimension = Rounded(view.mechanism), view.claim, view.mechanism.dimension
+        claim, dimension = view.claim, view.mechanism.dimension
         if claim.distance:
             distance = DISTANCES[claim.distance]
             neighbours, inner = pairs_at_distances(dimension, claim.epsilon, distance, rng, np.float32)
         else:
             neighbours = PAIRS[claim.unit](dimension, np.float32)
             inner = INNER_PAIRS[claim.unit](dimension, rng, np.float32)
+        decimals = kept_decimals(view.mechanism, neighbours[0], np.random.default_rng(seed))
+        mechanism = Rounded(view.mechanism, decimals)
         with_corners = self.pairs != "sentences"
         with_sentences = self.pairs != "corners" and claim.unit in ("word", "document") and _can_compare(view)
         self._check_budget(dimension, max(with_corners * len(neighbours + inner), with_sentences * self.worst))
@@ -129,31 +132,36 @@ class DpAudit(ReleaseAudit):
             choose = partial(choose_event, mechanism, neighbours, rng, sizes, ERROR, more_pairs=inner)
             chosen = choose(certain_error=CERTAIN_SHARE * verdict_error(claim.delta))
             # It may be luck, if noise that rows share has rare events.
-            if chosen.is_certain and _confirm(view, chosen, rng) <= mechanism.epsilon:
+            if chosen.is_certain and _confirm(view, chosen, decimals, rng) <= mechanism.epsilon:
                 chosen = choose(certain_error=0.0)
             events.append(chosen)
         is_certain = any(event.is_certain for event in events)
         if with_sentences and not is_certain:
-            events.append(self._choose_sentences(view, rng))
+            events.append(self._choose_sentences(view, decimals, rng))
         if not events:
             raise RequestError(f"dp_audit: pairs: {self.pairs!r} are no neighbours for a claim about one {claim.unit}")
         # Take the event with the largest bound on fresh releases, as many as the test will draw.
-        best = events[0] if len(events) == 1 else max(events, key=lambda chosen: _confirm(view, chosen, rng))
+        best = events[0] if len(events) == 1 else max(events, key=lambda chosen: _confirm(view, chosen, decimals, rng))
         repeats = published_repeats(dimension) if self.repeats == "published" else self.repeats
         if self.calls and with_corners and not is_certain:
             log_progress("calls of several rows")
             statistic = choose_statistic(mechanism, neighbours, rng, self.calls)
             promise = run_statistic(mechanism, statistic, self.calls, rng, verdict_error(claim.delta)).epsilon
             # Single rows must prove more twice, for the same reason.
-            if promise > mechanism.epsilon and any(promise > _confirm(view, best, rng) for _ in range(2)):
+            if promise > mechanism.epsilon and any(promise > _confirm(view, best, decimals, rng) for _ in range(2)):
                 details = f"{statistic.pair.name}, one row of {ROWS} in a call: {statistic.name}"
+                if decimals is not None:
+                    statistic = replace(statistic, function=_on_rounded_calls(statistic.function, mechanism))
                 return CallsDistinguisher(statistic, self.calls, details, repeats)
         event = best.event
         first, second = (
             str(values[0]) if values.dtype == object else values for values in (event.pair.first, event.pair.second)
         )
         details = f"{event.pair.name}: {event.description}"
-        return Distinguisher(first, second, event.holds, best.draws, repeats, details, best.thresholded)
+        holds, curve = event.holds, best.thresholded
+        if decimals is not None:
+            holds, curve = _on_rounded(holds, mechanism), replace(curve, score=_on_rounded(curve.score, mechanism))
+        return Distinguisher(first, second, holds, best.draws, repeats, details, curve)
 
     def _check_budget(self, dimension: int, pairs: int) -> None:
         least = 4 * dimension * MIN_DRAWS * pairs
@@ -161,7 +169,7 @@ class DpAudit(ReleaseAudit):
             allowed = f"at least {least} numbers for {pairs} pairs in {dimension} dimensions"
             raise RequestError(f"dp_audit: budget: {self.budget} is not allowed: {allowed}")
 
-    def _choose_sentences(self, view: ReleasesView, rng: np.random.Generator) -> ChosenEvent:
+    def _choose_sentences(self, view: ReleasesView, decimals: int | None, rng: np.random.Generator) -> ChosenEvent:
         """Choose the best event of the worst neighbouring sentences.
 
         If the vector of a text is random, the distances are not known, and the first pair is taken. If epsilon is
@@ -188,7 +196,16 @@ class DpAudit(ReleaseAudit):
         candidates = [Pair(name, inputs[i][0], inputs[i][1], float(distances[i])) for i in worst]
         dimension = view.mechanism.dimension
         sizes = rounds(min(draws, self.budget // (2 * dimension)), self.budget, dimension)
-        return choose_event(Rounded(victim), candidates, rng, sizes, ERROR)
+        return choose_event(Rounded(victim, decimals), candidates, rng, sizes, ERROR)
+
+
+def _on_rounded(function: Callable[[NDArray[Any]], NDArray[Any]], mechanism: Rounded) -> Callable[..., NDArray[Any]]:
+    """Return a function of releases as a function of releases that are not rounded yet."""
+    return lambda outputs: function(mechanism.rounded(outputs))
+
+
+def _on_rounded_calls(function: StatisticFunction, mechanism: Rounded) -> StatisticFunction:
+    return lambda calls: function(replace(calls, released=mechanism.rounded(calls.released)))
 
 
 def _can_compare(view: ReleasesView) -> bool:
@@ -196,10 +213,12 @@ def _can_compare(view: ReleasesView) -> bool:
     return view.claim.distance is None or view.oracle.inputs(view.auxiliary.texts("train").take([0])) is not None
 
 
-def _confirm(view: ReleasesView, chosen: ChosenEvent, rng: np.random.Generator) -> float:
+def _confirm(view: ReleasesView, chosen: ChosenEvent, decimals: int | None, rng: np.random.Generator) -> float:
     """Return the bound of an event on fresh releases, at the confidence of a verdict."""
     mechanism = _TextMechanism(view) if chosen.event.pair.first.dtype == object else view.mechanism
-    return bound_on_fresh_draws(mechanism, chosen.event, chosen.draws, rng, verdict_error(view.claim.delta))
+    return bound_on_fresh_draws(
+        Rounded(mechanism, decimals), chosen.event, chosen.draws, rng, verdict_error(view.claim.delta)
+    )
 
 
 def _neighbours(texts: Sequence[str], count: int, rng: np.random.Generator) -> list[tuple[str, str]]:

@@ -48,9 +48,9 @@ BUDGET = 100_000_000
 """Largest number of coordinates drawn, if ``draws`` and ``budget`` are not given."""
 CALLS = 4_000
 """Number of calls, if it is not given."""
-FEWEST_CALLS = 100
 CALLS_VALUES = 1 << 27
-"""Most numbers of all tested calls of four rows, if their number is not given: 1 GiB."""
+"""Most numbers of all tested calls of four rows, if the number of calls is not given: 1 GiB."""
+FEWEST_CALLS = 100
 """Smallest number of calls that an audit of calls tests."""
 
 
@@ -195,7 +195,7 @@ def audit(
     from leakboard.privacy.auditing import audit as auditing
     from leakboard.privacy.auditing.calls import ROWS
     from leakboard.privacy.auditing.first_rows import FIRST_ROWS_ERROR, audit_first_rows
-    from leakboard.privacy.auditing.rounding import Rounded
+    from leakboard.privacy.auditing.rounding import Rounded, kept_decimals
 
     check(
         "release",
@@ -225,7 +225,7 @@ def audit(
         check("domain", domain, pairs is None or domain == "cube", "'cube', since pairs are given")
         check("domain", domain, distance is None or domain == "cube", "'cube', since a distance is given")
         neighbours, more_pairs, unusual = vector_pairs(pairs, domain, dimension, epsilon, metric, rng)
-        mechanism, width = Rounded(VectorFunction(release, epsilon, delta, domain == "any", noise)), dimension
+        mechanism, width = VectorFunction(release, epsilon, delta, domain == "any", noise), dimension
         most = max(FEWEST_CALLS, CALLS_VALUES // (ROWS * width))
         budget, calls = BUDGET if budget is None else budget, min(CALLS, most) if calls is None else calls
     else:
@@ -253,6 +253,7 @@ def audit(
             # no release may come before the first rows
             first_error = FIRST_ROWS_ERROR * (1 - confidence)
             first_rows = audit_first_rows(mechanism, neighbours[0], rng, first_error)
+            mechanism = Rounded(mechanism, kept_decimals(mechanism, neighbours[0], rng))
         if unusual:
             usable, notes = accepted(mechanism, unusual, rng)
             more_pairs += usable

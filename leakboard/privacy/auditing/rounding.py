@@ -10,15 +10,16 @@ values stay as they are.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from leakboard.mechanism import Mechanism, MechanismDefaults
-from leakboard.privacy.auditing.events import Array
+from leakboard.privacy.auditing.events import Array, Pair
 from leakboard.privacy.auditing.trials import LARGEST_NUMBER
 
-SAMPLE = 10_000
-"""Number of first released numbers that are searched for equal values."""
+SAMPLE, FEWEST_ROWS = 10_000, 16
+"""Numbers that are released to search them for equal values, and the least number of rows."""
 UNITS = 8
 """Numbers are equal if they differ by less than this many units in the last place of the large numbers."""
 FEWEST, RATIO = 15, 4
@@ -29,16 +30,39 @@ DIGITS = {np.float64: 9, np.float32: 5}
 """Digits that are kept, from the first digit of the large numbers: 99 % are smaller."""
 
 
-class Rounded(MechanismDefaults):
-    """A mechanism whose releases are rounded, if equal values among its first ones differ in their last bits."""
+def kept_decimals(mechanism: Mechanism, pair: Pair, generator: np.random.Generator) -> int | None:
+    """Release both inputs of a pair; return the decimals to which an audit rounds; None: it does not round."""
+    rows = max(FEWEST_ROWS, SAMPLE // len(pair.first))
+    released = mechanism.release(np.resize(np.stack(pair.inputs), (rows, len(pair.first))), generator)
+    return decimals_of(released.ravel())
 
-    def __init__(self, mechanism: Mechanism):
-        self.mechanism = mechanism
-        self.sample: list[Array] = []
-        self.missing = SAMPLE
-        """Numbers that the sample lacks; until there are none, releases are not rounded."""
-        self.decimals: int | None = None
-        """Decimals that are kept; None: all."""
+
+def decimals_of(numbers: Array) -> int | None:
+    """Return how many decimals of numbers, float (n,), to keep; None if no equal numbers differ in their last bits."""
+    numbers = numbers.astype(np.float64)
+    numbers = np.sort(numbers[np.abs(numbers) < LARGEST_NUMBER])  # without NaN
+    sizes = np.abs(numbers[numbers != 0])
+    if not len(sizes):
+        return None
+    large = float(np.quantile(sizes, 0.99))
+    with np.errstate(over="ignore"):
+        kind = np.float32 if (numbers == numbers.astype(np.float32)).all() else np.float64
+    gaps = np.diff(numbers) / (UNITS * np.finfo(kind).eps * large)
+    equal, near = np.count_nonzero((gaps > 0) & (gaps < 1)), np.count_nonzero((gaps >= 1) & (gaps < 2))
+    if equal < FEWEST or equal < RATIO * near:
+        return None
+    decimals = DIGITS[kind] - 1 - math.floor(math.log10(large))
+    _, merged = np.unique(np.round(np.unique(numbers), decimals), return_counts=True)
+    return decimals if merged.max() <= UNITS else None  # more are no rounding errors, but numbers of a smaller scale
+
+
+@dataclass(frozen=True)
+class Rounded(MechanismDefaults):
+    """A mechanism whose releases are rounded."""
+
+    mechanism: Mechanism
+    decimals: int | None
+    """None: no rounding."""
 
     @property
     def epsilon(self) -> float:
@@ -60,27 +84,8 @@ class Rounded(MechanismDefaults):
 
     def release(self, values: Array, generator: np.random.Generator) -> Array:
         """Release each row, float (n, d)."""
-        released = self.mechanism.release(values, generator)
-        if self.missing > 0:
-            self.sample.append(released.ravel()[: self.missing])
-            self.missing -= released.size
-            if self.missing <= 0:
-                self.decimals = decimals_of(np.concatenate(self.sample))
+        return self.rounded(self.mechanism.release(values, generator))
+
+    def rounded(self, released: Array) -> Array:
+        """Return releases rounded, float of the same shape."""
         return released if self.decimals is None else np.round(released, self.decimals)
-
-
-def decimals_of(numbers: Array) -> int | None:
-    """Return how many decimals of numbers, float (n,), to keep; None if no equal numbers differ in their last bits."""
-    numbers = numbers.astype(np.float64)
-    numbers = np.sort(numbers[np.abs(numbers) < LARGEST_NUMBER])  # without NaN
-    sizes = np.abs(numbers[numbers != 0])
-    if not len(sizes):
-        return None
-    large = float(np.quantile(sizes, 0.99))
-    with np.errstate(over="ignore"):
-        kind = np.float32 if (numbers == numbers.astype(np.float32)).all() else np.float64
-    gaps = np.diff(numbers) / (UNITS * np.finfo(kind).eps * large)
-    equal, near = np.count_nonzero((gaps > 0) & (gaps < 1)), np.count_nonzero((gaps >= 1) & (gaps < 2))
-    if equal < FEWEST or equal < RATIO * near:
-        return None
-    return DIGITS[kind] - 1 - math.floor(math.log10(large))

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from leakboard.privacy.auditing.rounding import SAMPLE, Rounded, decimals_of
+from leakboard.privacy.auditing.events import Pair
+from leakboard.privacy.auditing.rounding import Rounded, decimals_of, kept_decimals
 from leakboard.privacy.mechanisms.textbook import Laplace
 
 N = 10_000
@@ -49,20 +50,27 @@ def test_other_values_stay(dtype, values):
     assert decimals_of(values.astype(dtype)) is None
 
 
-def test_the_first_releases_decide():
+@pytest.mark.parametrize("large", [1e6, 1e13])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_small_numbers_beside_large_ones_stay(large, dtype):
+    """Rounding to the digits of the large numbers would erase the small ones."""
+    values = np.where(rng().random(N) < 0.5, rng().laplace(0, large, N), rng().laplace(0.5, 0.05, N))
+    assert decimals_of(values.astype(dtype)) is None
+
+
+def test_releases_on_a_grid_are_rounded():
     class Grid(Laplace):
         def release(self, values, generator):
             return values + 0.1 * np.rint(10 * super().release(0 * values, generator))
 
-    mechanism = Rounded(Grid(1.0, 2.0))
-    generator, inputs = rng(), np.resize([0.0, 0.3], (100, 1))
-    for _ in range(SAMPLE // 100):
-        mechanism.release(inputs, generator)
-    assert mechanism.decimals is not None
-    later = mechanism.release(np.resize(inputs, (N, 1)), generator)
-    assert len(np.unique(later)) == len(np.unique(np.rint(10 * later))) > 20
+    grid, pair = Grid(1.0, 2.0), Pair("given", np.array([0.0]), np.array([0.3]))
+    mechanism = Rounded(grid, kept_decimals(grid, pair, rng()))
+    released = mechanism.release(np.resize([0.0, 0.3], (N, 1)), rng())
+    assert len(np.unique(released)) == len(np.unique(np.rint(10 * released))) > 20
 
 
-def test_continuous_releases_are_handed_on_as_they_are():
+def test_continuous_releases_stay_as_they_are():
+    laplace, pair = Laplace(1.0, 2.0), Pair("given", np.zeros(2), np.ones(2))
+    assert kept_decimals(laplace, pair, rng()) is None
     values = np.zeros((N, 2))
-    assert np.array_equal(Rounded(Laplace(1.0, 2.0)).release(values, rng()), Laplace(1.0, 2.0).release(values, rng()))
+    assert np.array_equal(Rounded(laplace, None).release(values, rng()), laplace.release(values, rng()))
