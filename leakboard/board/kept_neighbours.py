@@ -19,6 +19,7 @@ from leakboard.randomness import stream
 from leakboard.suite.plan import Job
 
 NEIGHBOURS_FILE = "neighbours.csv"
+HEAD = ("dataset", "victim", "undefended")
 COLUMNS = ("neighbours_kept", "neighbours_kept_low", "neighbours_kept_high")
 """The share that is kept, and its 95 % interval."""
 UNREADABLE = OSError, EOFError, ValueError, KeyError
@@ -29,19 +30,19 @@ def kept_neighbours(run: Run, undefended: Sequence[str], warn: Callable[[str], N
     """Return how many neighbours each victim keeps of the undefended victim that the suite lists before it.
 
     The rows are of the first seed whose vectors are in the run's store. If a victim's results were published before and
-    taken over, its vectors are not there, and its published row is kept. All victims of a dataset are searched with the
-    same test texts. The interval is over users or documents, if the texts have them.
+    taken over, its vectors are not there, and its published row is kept. All victims of a dataset have the same test
+    texts. The interval is over users or documents, if the texts have them.
 
     Args:
         run: the run.
         undefended: names of victims.
-        warn: takes a line about a file that cannot be read; the victim is left out.
+        warn: takes a line about a file that cannot be read.
     """
     if not undefended:
         return []
     names, jobs, load = run.suite.names, _published_jobs(run), lru_cache(maxsize=2)(_documents)
     rows: list[Row] = []
-    known = {(row["dataset"], row["victim"]): row for row in read_table(run.suite.home / NEIGHBOURS_FILE)}
+    known = {tuple(row[name] for name in HEAD): row for row in read_table(run.suite.home / NEIGHBOURS_FILE)}
     for source in run.suite.sources:
         dataset, before = names.name("dataset", source.label), ""
         for victim in (names.name("victim", choice.label) for choice in run.suite.victims):
@@ -49,16 +50,14 @@ def kept_neighbours(run: Run, undefended: Sequence[str], warn: Callable[[str], N
                 before = victim
                 continue
             first, other = jobs.get((dataset, before), {}), jobs.get((dataset, victim), {})
-            head = {"dataset": dataset, "victim": victim, "undefended": before}
+            head = dataset, victim, before
             try:
-                made = next(
-                    ({**head, **_row(run, first[seed], other[seed], load)} for seed in other if seed in first), None
-                )
+                made = next((_measured(run, first[seed], other[seed], load) for seed in other if seed in first), {})
             except UNREADABLE as error:
                 warn(f"{victim}: the neighbours that it keeps are not counted: a file cannot be read ({error})")
-                continue
-            if made or (dataset, victim) in known:
-                rows.append(made or known[dataset, victim])
+                made = {}
+            if made or head in known:
+                rows.append({**dict(zip(HEAD, head, strict=True)), **made} if made else known[head])
     return rows
 
 
@@ -73,7 +72,7 @@ def _published_jobs(run: Run) -> dict[tuple[str, str], dict[int, Job]]:
     return jobs
 
 
-def _row(run: Run, before: Job, after: Job, load: Callable[[Path], Mapping[str, Floats]]) -> Row:
+def _measured(run: Run, before: Job, after: Job, load: Callable[[Path], Mapping[str, Floats]]) -> Row:
     """Return the share of neighbours that a publication keeps of another, with its interval; empty without vectors."""
     corpus = load_corpus(run.store.path("corpora", before.cell.source.corpus.name, before.corpus_key))
     old, new = (load(run.store.path("publications", job.victim_slug, job.victim_key)) for job in (before, after))

@@ -144,6 +144,14 @@ def test_published_neighbours_are_kept_without_the_vectors(counted, output_of):
     assert (counted.folder / "tiny" / NEIGHBOURS_FILE).read_bytes() == published
 
 
+def test_neighbours_of_another_victim_are_not_kept(counted, output_of):
+    path = counted.folder / "tiny" / NEIGHBOURS_FILE
+    path.write_text(path.read_text().replace(",hashed\n", ",another\n"))
+    shutil.rmtree(counted.out)
+    output_of(*counted.arguments("publish"))
+    assert path.read_text().count("\n") == 1
+
+
 def test_an_unknown_victim_is_refused(bench, refusal):
     bench.suite(undefended=["hashd"])
     message = "undefended: no victim is called 'hashd' (there are: hashed); did you mean 'hashed'?"
