@@ -16,6 +16,7 @@ the whole sequence of calls, not about one call.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,8 +36,8 @@ CALLS = 4_000
 """Number of tested calls. For each pair, about as many other calls are drawn to choose the statistic."""
 MANY_ROWS = 256
 """Number of rows of a large call, unless the calls of a test would have more than `MAX_VALUES` numbers."""
-LARGE_CALLS = 0.1
-"""Number of tested large calls, as a share of that of the others."""
+LARGE_CALLS, FEWEST_LARGE_CALLS = 0.1, 40
+"""Number of tested large calls, as a share of that of the others; if there would be fewer, none are made."""
 MAX_VALUES = 1 << 24
 EXACT = 1e-6
 """Misfit of noise that counts as exact: above the rounding errors of single precision."""
@@ -105,7 +106,7 @@ class Calls:
         """Return for each call the index of the most similar call that decides another position, int (n,)."""
         keys = self.released[:, 0, 0]  # compares calls by the first coordinate of the first row
         nearest = np.empty(len(keys), int)
-        for position in range(1, self.rows):
+        for position in np.unique(self.positions):
             indices, others = np.flatnonzero(self.positions == position), np.flatnonzero(self.positions != position)
             order = others[np.argsort(keys[others], kind="stable")]
             rank = np.searchsorted(keys[order], keys[indices])
@@ -162,12 +163,11 @@ def audit_calls(
     Raises:
         ValueError: a release is not finite.
     """
-    large = max(8, round(LARGE_CALLS * count))
-    rows = int(np.clip(MAX_VALUES // (large * len(pairs[0].first)), ROWS + 1, MANY_ROWS))
-    candidates = [
-        *_candidates(mechanism, pairs, generator, count, digits),
-        *_candidates(mechanism, pairs, generator, large, digits, rows, public),
-    ]
+    candidates = _candidates(mechanism, pairs, generator, _half_of_choice(count), digits)
+    large = round(LARGE_CALLS * count)
+    if large >= FEWEST_LARGE_CALLS:
+        rows = int(np.clip(MAX_VALUES // (large * len(pairs[0].first)), ROWS + 1, MANY_ROWS))
+        candidates += _candidates(mechanism, pairs, generator, large // 2, digits, rows, public)
     statistic = _best(candidates)
     return run_statistic(mechanism, statistic, count if statistic.rows == ROWS else large, generator, error)
 
@@ -206,7 +206,11 @@ def choose_statistic(
 
     About ``count`` calls are made for each pair: half learn statistics, half choose.
     """
-    return _best(_candidates(mechanism, pairs, generator, count, digits))
+    return _best(_candidates(mechanism, pairs, generator, _half_of_choice(count), digits))
+
+
+def _half_of_choice(count: int) -> int:
+    return max(8, count // 4)
 
 
 Candidate = tuple[float, float, CallsStatistic]
@@ -226,14 +230,20 @@ def _candidates(
     rows: int = ROWS,
     public: Array | None = None,
 ) -> list[Candidate]:
+    """Return the statistics of each pair, learned from ``count`` calls, with their bounds on as many other calls.
+
+    The inputs of a pair change places if the other rows are the first input.
+    """
+
     def bound(canaries: int, guesses: int, right: int, error: float) -> float:
         # the faster of the two theorems
         return one_run_bound(canaries, guesses, right, mechanism.delta, error)
 
     candidates = []
-    for pair in [ordered for unordered in pairs for ordered in (unordered, unordered.swapped())]:
+    both = [(pair, pair.swapped()) if public is None else (pair,) for pair in pairs]
+    for pair in itertools.chain.from_iterable(both):
         learned, (calls_to_choose, coins) = (
-            run_calls(mechanism, pair, max(8, count // 4), generator, rows, public) for _ in range(2)
+            run_calls(mechanism, pair, count, generator, rows, public) for _ in range(2)
         )
         statistics = _statistics(*learned) if rows == ROWS else _statistics_of_many_rows(*learned)
         for name, function in statistics.items():
