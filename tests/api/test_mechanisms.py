@@ -1,6 +1,5 @@
 """Audits of functions: what breaks its claim is caught, what keeps it is not, and what cannot be audited is refused."""
 
-import copy
 import fractions
 import math
 
@@ -49,21 +48,12 @@ def test_noise_of_the_mechanism_s_own_generator_does_not_follow_the_coins(own):
     assert result.verdict == "not refuted"
 
 
-def copied_seed(rng):
-    return np.random.default_rng(rng.bit_generator.seed_seq)
-
-
-def cloned(rng):
-    return copy.deepcopy(rng)
-
-
-@pytest.mark.parametrize("copied", [copied_seed, cloned])
-def test_noise_of_a_copy_of_the_given_generator_does_not_follow_the_coins(copied):
+def test_noise_of_a_copy_of_the_given_generator_does_not_follow_the_coins():
     """A copy of the generator of the audit's coins would draw the coin of each row as its noise."""
     own = []
 
     def release(values, rng):
-        own.append(own[0] if own else copied(rng))
+        own.append(own[0] if own else np.random.default_rng(rng.bit_generator.seed_seq))
         return values + own[0].laplace(0, 1, values.shape)
 
     pairs = [([0.0], [1.0])]
@@ -84,7 +74,7 @@ def on_grid(step, dtype):
 @pytest.mark.parametrize(("step", "dtype"), [(0.1, np.float64), (0.05, np.float64), (0.1, np.float32)])
 def test_rounding_errors_of_a_grid_are_no_leak(step, dtype):
     """0.1 + 0.3 and 0.4 differ in their last bit; the trees of an audit would see it."""
-    assert audit(on_grid(step, dtype), calls=0).verdict == "not refuted"
+    assert audit(on_grid(step, dtype), draws=60_000, calls=0).verdict == "not refuted"
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e9])
