@@ -49,7 +49,7 @@ BUDGET = 100_000_000
 CALLS = 4_000
 """Number of calls, if it is not given."""
 CALLS_VALUES = 1 << 27
-"""Most numbers of all tested calls of four rows, if the number of calls is not given: 1 GiB."""
+"""Most numbers of the tested calls of four rows, if their number is not given, but at least `FEWEST_CALLS` are made."""
 FEWEST_CALLS = 100
 """Smallest number of calls that an audit of calls tests."""
 
@@ -179,11 +179,12 @@ def audit(
             rounds, each larger than all before, until the claim is refuted or ``budget`` is spent.
         budget: numbers that are drawn at most where ``draws`` is None, all coordinates of all releases; statistics are
             learned from further ones. None: 100,000,000 numbers, or 2,000,000 outputs.
-        calls: calls of four rows that test one row among the others, where single rows do not refute the claim. Or a
-            tenth as many calls of 256 rows are tested, if they prove more. They have a fifth of the error. 4,000 calls
-            prove less than 6.34 at 95 % confidence and delta 0. As many again for each pair choose the statistic. So by
-            default ``release`` is called up to 17,200 times (8,400 in one dimension). 0: none. None: 4,000 with
-            ``dimension``, fewer if rows are very wide; and 0 with ``inputs``, where only 0 is allowed.
+        calls: calls of four rows that test one row among the others, where single rows do not refute the claim. From
+            400 on, a tenth as many calls of 256 rows are tested instead, if they promise more. The test has a fifth of
+            the error. At 95 % confidence and delta 0, 4,000 calls prove less than 6.34, and 400 large ones less than
+            4.03. As many again for each pair choose the statistic. So by default ``release`` is called up to 17,200
+            times (8,400 in one dimension). 0: none. None: 4,000 with ``dimension``, fewer above 8,388 coordinates; and
+            0 with ``inputs``, where only 0 is allowed.
         confidence: of the bound.
         seed: of the coins and the noise.
 

@@ -77,6 +77,37 @@ def test_rounding_errors_of_a_grid_are_no_leak(step, dtype):
     assert audit(on_grid(step, dtype), draws=60_000, calls=0).verdict == "not refuted"
 
 
+def test_a_leak_on_a_grid_is_still_found():
+    """Its noise is a third of what the claim needs."""
+    noise = on_grid(0.1, np.float32)
+
+    def release(values, rng):
+        return noise(3 * values, rng)
+
+    assert audit(release, draws=60_000, calls=0).epsilon_lower > 2
+
+
+@pytest.mark.parametrize(("dtype", "large"), [(np.float32, 1e6), (np.float64, 1e13)])
+def test_a_leak_beside_large_numbers_is_still_found(dtype, large):
+    """Rounded to the digits of the large coordinate, the small one would say nothing."""
+
+    def release(values, rng):
+        noise = rng.laplace(0, [large, 0.05], values.shape)
+        return (values + noise).astype(dtype)
+
+    assert audit(release, dimension=2, calls=0).verdict == "violated"
+
+
+def divided_by_the_largest(values, rng):
+    return values / (values.max() or 1) + rng.laplace(0, values.shape[1], values.shape)
+
+
+def test_a_row_that_changes_all_others_is_found_in_large_calls():
+    result = audit(divided_by_the_largest, dimension=8, draws=2000)
+    assert result.verdict == "violated"
+    assert "one row of 256 in a call" in result.pair
+
+
 @pytest.mark.parametrize("scale", [1e-12, 1e9])
 def test_leaks_are_found_at_any_scale(scale):
     def release(values, rng):
@@ -155,6 +186,9 @@ def test_the_same_seed_gives_the_same_audit():
         (correct, {"pairs": []}, "pairs: .* at least one"),
         (lambda v, rng: v.astype(np.int64) + 2**60 + 1, {}, r"release: it gives whole numbers beyond 2\^53"),
         (lambda v, rng: np.ma.array(v, mask=v > 0), {}, "release: it gives masked float64 of shape"),
+        (lambda v, rng: (v, v[:, :1]), {}, r"release: it gives tuple for vectors of shape \(1000, 4\)"),
+        (lambda v, rng: None, {}, "release: it gives NoneType for vectors"),
+        (lambda v, rng: v.astype(object), {}, r"release: it gives objects of shape \(1000, 4\) for vectors"),
         (correct, {"pairs": 5}, "pairs: 5 is not allowed: pairs, of two vectors of 4 finite numbers each"),
         (
             correct,

@@ -35,10 +35,11 @@ ROWS = 4
 CALLS = 4_000
 """Number of tested calls. For each pair, about as many other calls are drawn to choose the statistic."""
 MANY_ROWS = 256
-"""Number of rows of a large call, unless the calls of a test would have more than `MAX_VALUES` numbers."""
+"""Number of rows of a large call, unless the calls of a test would have more than `MAX_LARGE_VALUES` numbers."""
 LARGE_CALLS, FEWEST_LARGE_CALLS = 0.1, 40
 """Number of tested large calls, as a share of that of the others; if there would be fewer, none are made."""
-MAX_VALUES = 1 << 24
+MAX_LARGE_VALUES, FEWEST_LARGE_ROWS = 1 << 24, 16
+"""Most numbers of all tested large calls, and the least number of their rows; if fewer would fit, none are made."""
 EXACT = 1e-6
 """Misfit of noise that counts as exact: above the rounding errors of single precision."""
 MAX_FEATURES = 600
@@ -165,8 +166,8 @@ def audit_calls(
     """
     candidates = _candidates(mechanism, pairs, generator, _half_of_choice(count), digits)
     large = round(LARGE_CALLS * count)
-    if large >= FEWEST_LARGE_CALLS:
-        rows = int(np.clip(MAX_VALUES // (large * len(pairs[0].first)), ROWS + 1, MANY_ROWS))
+    rows = min(MANY_ROWS, MAX_LARGE_VALUES // max(1, large * len(pairs[0].first)))
+    if large >= FEWEST_LARGE_CALLS and rows >= FEWEST_LARGE_ROWS:
         candidates += _candidates(mechanism, pairs, generator, large // 2, digits, rows, public)
     statistic = _best(candidates)
     return run_statistic(mechanism, statistic, count if statistic.rows == ROWS else large, generator, error)
@@ -181,7 +182,7 @@ def run_statistic(
     bound = audit_scores(scores, coins, mechanism.delta, error)
     guessed_first = guess(scores, bound.guesses) == 1
     first_rate, second_rate = (float(guessed_first[side].mean()) if side.any() else 0.0 for side in (coins, ~coins))
-    others = "the first input" if statistic.public is None else "vectors between the inputs"
+    others = "the first input" if statistic.public is None else "another public vector"
     guesses = f"{bound.right} of {bound.guesses} guesses right, in {count} calls"
     return Finding(
         epsilon=statistic.pair.per_unit(bound.epsilon),
@@ -317,7 +318,8 @@ def _statistics_of_many_rows(calls: Calls, coins: Array) -> Mapping[str, Statist
         "size of the other rows' noise, negative": lambda calls: -np.abs(calls.public_noise).sum((1, 2)),
     }
     if 3 * len(direction) <= MAX_FEATURES:
-        score = fisher(_means(calls)[coins], _means(calls)[~coins])
+        means = _means(calls)
+        score = fisher(means[coins], means[~coins])
         statistics["learned classifier of the rows' means"] = lambda calls: -score(_means(calls))
     return statistics
 

@@ -3,8 +3,8 @@
 Noise in whole steps of 0.1 gives one number in several ways: 0.1 + 0.2 and 0.3 differ in the last bit. This bit tells
 something about the input, and a classifier would find it. But the claimed mechanism adds real numbers.
 
-A function of a release is as private as the release, so rounding accuses no sound mechanism. Releases without such
-values stay as they are.
+A function of a release is as private as the release, so rounding accuses no sound mechanism. What lies below the last
+digit is not audited. Releases without such values are not rounded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from leakboard.privacy.auditing.events import Array, Pair
 from leakboard.privacy.auditing.trials import LARGEST_NUMBER
 
 SAMPLE, FEWEST_ROWS = 10_000, 16
-"""Numbers that are released to search them for equal values, and the least number of rows."""
+"""Numbers that are released to search them for equal values, and the least number of rows. Of wide noise on a fine grid
+too few numbers are equal; then audits do not round, and cannot learn single values either."""
 UNITS = 8
 """Numbers are equal if they differ by less than this many units in the last place of the large numbers."""
 FEWEST, RATIO = 15, 4

@@ -1,13 +1,25 @@
 """Audits of whole calls: rows that reveal each other are caught, and only they."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from marks import with_slow
 from scipy import stats
 
 from leakboard.mechanism import MechanismDefaults
+from leakboard.privacy.auditing import calls as module
 from leakboard.privacy.auditing.audit import audit
-from leakboard.privacy.auditing.calls import MAX_VALUES, ROWS, CallsStatistic, audit_calls, run_calls
+from leakboard.privacy.auditing.calls import (
+    FEWEST_LARGE_ROWS,
+    MAX_LARGE_VALUES,
+    ROWS,
+    CallsStatistic,
+    audit_calls,
+    choose_statistic,
+    run_calls,
+    run_statistic,
+)
 from leakboard.privacy.auditing.events import Pair, corners
 from leakboard.privacy.mechanisms.broken import HalvedOutput, RandomBits
 from leakboard.privacy.mechanisms.broken_calls import BROKEN_CALLS, SOUND_CALLS, SeedUsedTwice, SharedByRows
@@ -45,6 +57,19 @@ def test_rounding_errors_are_no_scores(digits, distinct):
 @pytest.mark.parametrize("mechanism", SOUND, ids=lambda mechanism: type(mechanism).__name__)
 def test_sound_ones_are_left_alone(mechanism):
     assert audit_calls(mechanism, corners(2), rng(1), 1000, 0.001).epsilon <= mechanism.epsilon
+
+
+@pytest.mark.parametrize("mechanism", SOUND, ids=lambda mechanism: type(mechanism).__name__)
+def test_large_calls_leave_sound_ones_alone(mechanism, monkeypatch):
+    monkeypatch.setattr(module, "_candidates", partial(of_large_calls, module._candidates))
+    found = audit_calls(mechanism, corners(2), rng(1), 1000, 0.001, public=np.full(2, 0.5))
+    assert found.epsilon <= mechanism.epsilon
+    assert "one row of 256" in found.pair
+
+
+def of_large_calls(candidates, *arguments):
+    """Return the candidates, but none of small calls."""
+    return candidates(*arguments) if len(arguments) > 5 else []
 
 
 def test_a_small_delta_does_not_prevent_a_verdict():
@@ -135,7 +160,13 @@ def test_a_row_that_changes_all_others_is_found_in_large_calls(broken, dimension
     between = np.full(dimension, 0.5)
     found = audit_calls(broken(), corners(dimension)[:1], rng(), 4000, 0.01, public=between)
     assert found.epsilon > 1.5
-    assert "one row of 256 in a call; the other rows are vectors between the inputs" in found.pair
+    assert "one row of 256 in a call; the other rows are another public vector" in found.pair
+
+
+@pytest.mark.parametrize(("broken", "dimension"), [(Normalised, 8), (Divided, 8), (RelativeToTheFirst, 1)])
+def test_small_calls_do_not_find_it(broken, dimension):
+    statistic = choose_statistic(broken(), corners(dimension)[:1], rng(), 4000)
+    assert run_statistic(broken(), statistic, 4000, rng(1), 0.01).epsilon <= 1.0
 
 
 def test_large_calls_decide_their_first_middle_and_last_row():
@@ -159,7 +190,21 @@ def test_large_calls_of_many_coordinates_have_fewer_rows():
             return super().release(values, rng)
 
     audit_calls(Counted(1.0), corners(4096)[:1], rng(), 400, 0.05)
-    assert sizes == {ROWS, MAX_VALUES // (40 * 4096)}
+    assert sizes == {ROWS, MAX_LARGE_VALUES // (40 * 4096)}
+
+
+def test_no_large_calls_are_made_where_few_rows_or_calls_fit(monkeypatch):
+    sizes = set()
+
+    class Counted(HalvedOutput):
+        def release(self, values, rng):
+            sizes.add(len(values))
+            return super().release(values, rng)
+
+    audit_calls(Counted(1.0), corners(2)[:1], rng(), 300, 0.05)
+    monkeypatch.setattr(module, "MAX_LARGE_VALUES", 40 * 2 * (FEWEST_LARGE_ROWS - 1))
+    audit_calls(Counted(1.0), corners(2)[:1], rng(), 400, 0.05)
+    assert sizes == {ROWS}
 
 
 def test_calls_out_of_step_with_the_seeds_are_caught_too():
