@@ -860,8 +860,7 @@ COLUMNS: tuple[Column, ...] = (
         kind="interval",
         group="Use",
         better=HIGHER,
-        note="share of the ten published texts of train nearest to one of test that are so without the defence, too; "
-        "at the first seed",
+        note="share of the ten nearest texts of train that stay the ten nearest under the defence; first seed",
         since=SINCE_0_3,
     ),
     *(

@@ -65,8 +65,8 @@ TABLES: Mapping[str, Table] = {
     "sentences.csv": Table("Test texts next to the texts that attacks recovered, for people to look at."),
     "examples.csv": Table("The same for invented texts: `publish` copies this file."),
     "neighbours.csv": Table(
-        "One row for each dataset and victim: the neighbours that it keeps of the victim before it in the suite that "
-        "`undefended` names."
+        "One row for each dataset and defended victim: the share of neighbours that it keeps of the undefended victim "
+        "above it in the suite."
     ),
     "projections.csv": Table("One row for each drawn text of the victims that the suite lists in `projected`."),
     "console: victims": Table("The lines of victims in a terminal."),

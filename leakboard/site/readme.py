@@ -133,9 +133,8 @@ def _measures(board: Board, view: View) -> str:
             "The table is about the fit that the strongest attack met."
         )
     if with_audits > several:
-        notes.append(
-            f"For {with_audits - several} of {len(rows)} victims, audits met another fit than attacks on secrets."
-        )
+        counted = "more" if several else f"of {len(rows)} victims"
+        notes.append(f"For {with_audits - several} {counted}, only audits met another fit.")
     return "\n\n".join(notes)
 
 

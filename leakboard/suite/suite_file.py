@@ -50,7 +50,7 @@ class SuiteFile(BaseModel):
     utility: UtilityName = "task"
     """What pages weigh against privacy: accuracy of the task, or how well ``search`` finds texts (recall@10)."""
     undefended: list[str] = []
-    """Names of victims without a defence. The neighbours that each victim below them keeps of the last are counted."""
+    """Names of victims without a defence. Each victim below one is compared with the last one (`neighbours.csv`)."""
     projected: list[str] = []
     """Names of victims to draw: their vectors of test texts in two dimensions (t-SNE), coloured by a secret."""
 

@@ -82,8 +82,21 @@ def test_a_page_says_that_audits_met_another_fit(page_of, audited, said):
         with_metrics(record("a", "audit"), Metric("task_f1_macro", audited)), threat="releases", secrets=("claim",)
     )
     page = page_of(attacked, audit, record("b", "one"))
-    assert ("For 1 of 2 victims, audits met another fit than attacks on secrets." in page) is said
+    assert ("For 1 of 2 victims, only audits met another fit." in page) is said
     assert "not all attacks met the same fit" not in page
+
+
+def test_victims_for_which_only_audits_met_another_fit_are_counted_apart(page_of):
+    def measured(victim, attack, value):
+        return with_metrics(record(victim, attack), Metric("task_f1_macro", value))
+
+    def audit(victim, value):
+        return dataclasses.replace(measured(victim, "audit", value), threat="releases", secrets=("claim",))
+
+    both = [measured("a", "one", 0.5), measured("a", "two", 0.6), audit("a", 0.7)]
+    page = page_of(*both, measured("b", "one", 0.5), measured("b", "two", 0.5), audit("b", 0.7))
+    assert "For 1 of 2 victims, not all attacks met the same fit" in page
+    assert "For 1 more, only audits met another fit." in page
 
 
 def test_attacks_with_fewer_seeds_met_the_same_fit(page_of):
