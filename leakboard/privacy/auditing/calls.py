@@ -2,8 +2,8 @@
 
 A call runs the mechanism's `release` on several rows. Rows that are private one by one may reveal each other, for
 example if they share noise. Neighbours are two sequences of calls that differ in one row; all other rows are public. In
-every call a fair coin decides whether one row is x or x'; the other rows are x. The attacker guesses the coins from the
-whole output.
+every call a fair coin decides whether one row is x or x'; the other rows are x, or in large calls a third vector. The
+attacker guesses the coins from the whole output.
 
 Theorem. The calls of a mechanism, one after the other, are one mechanism on all their rows. Let every row be released
 once. If the claim holds, this mechanism is (epsilon, delta)-private for changing one row while the others are fixed. So
