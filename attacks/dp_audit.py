@@ -42,7 +42,7 @@ from leakboard.privacy.auditing.choosing import MIN_DRAWS, ChosenEvent, bound_on
 from leakboard.privacy.auditing.distances import DISTANCES, pairs_at_distances
 from leakboard.privacy.auditing.events import Pair, corners, interior, normalised_corners, normalised_interior
 from leakboard.privacy.auditing.point_estimate import published_repeats
-from leakboard.privacy.auditing.rounding import Rounded, kept_decimals
+from leakboard.privacy.auditing.rounding import Rounded, decimals_of, differ_in_last_bits, sample
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack
 from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
 
@@ -120,7 +120,8 @@ class DpAudit(ReleaseAudit):
         else:
             neighbours = PAIRS[claim.unit](dimension, np.float32)
             inner = INNER_PAIRS[claim.unit](dimension, rng, np.float32)
-        decimals = kept_decimals(view.mechanism, neighbours[0], np.random.default_rng(seed))
+        released = sample(view.mechanism, neighbours[0], np.random.default_rng(seed))
+        decimals = decimals_of(released) if differ_in_last_bits(released) else None
         mechanism = Rounded(view.mechanism, decimals)
         with_corners = self.pairs != "sentences"
         with_sentences = self.pairs != "corners" and claim.unit in ("word", "document") and _can_compare(view)
@@ -169,7 +170,9 @@ class DpAudit(ReleaseAudit):
             allowed = f"at least {least} numbers for {pairs} pairs in {dimension} dimensions"
             raise RequestError(f"dp_audit: budget: {self.budget} is not allowed: {allowed}")
 
-    def _choose_sentences(self, view: ReleasesView, decimals: int | None, rng: np.random.Generator) -> ChosenEvent:
+    def _choose_sentences(
+        self, view: ReleasesView, decimals: NDArray[Any] | None, rng: np.random.Generator
+    ) -> ChosenEvent:
         """Choose the best event of the worst neighbouring sentences.
 
         If the vector of a text is random, the distances are not known, and the first pair is taken. If epsilon is
@@ -213,7 +216,7 @@ def _can_compare(view: ReleasesView) -> bool:
     return view.claim.distance is None or view.oracle.inputs(view.auxiliary.texts("train").take([0])) is not None
 
 
-def _confirm(view: ReleasesView, chosen: ChosenEvent, decimals: int | None, rng: np.random.Generator) -> float:
+def _confirm(view: ReleasesView, chosen: ChosenEvent, decimals: NDArray[Any] | None, rng: np.random.Generator) -> float:
     """Return the bound of an event on fresh releases, at the confidence of a verdict."""
     mechanism = _TextMechanism(view) if chosen.event.pair.first.dtype == object else view.mechanism
     return bound_on_fresh_draws(

@@ -1,15 +1,14 @@
-"""Round releases whose equal values differ in their last bits, since audits do not judge floating-point arithmetic.
+"""Round releases, since audits do not judge floating-point arithmetic.
 
 Noise in whole steps of 0.1 gives one number in several ways: 0.1 + 0.2 and 0.3 differ in the last bit. This bit tells
 something about the input, and a classifier would find it. But the claimed mechanism adds real numbers.
 
 A function of a release is as private as the release, so rounding accuses no sound mechanism. What lies below the last
-digit is not audited. Releases without such values are not rounded.
+digit is not audited.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,42 +18,53 @@ from leakboard.privacy.auditing.events import Array, Pair
 from leakboard.privacy.auditing.trials import LARGEST_NUMBER
 
 SAMPLE, FEWEST_ROWS = 10_000, 16
-"""Numbers that are released to search them for equal values, and the least number of rows. Of wide noise on a fine grid
-too few numbers are equal; then audits do not round, and cannot learn single values either."""
+"""Numbers that are released to learn their size, and the least number of rows."""
+DIGITS, SINGLE_DIGITS = 9, 5
+"""Digits that are kept in double and in single precision, from the first digit of a coordinate's large numbers: 99 %
+are smaller."""
 UNITS = 8
 """Numbers are equal if they differ by less than this many units in the last place of the large numbers."""
 FEWEST, RATIO = 15, 4
-"""At least so many numbers of the sample must be equal to the next, and not identical. They must also be so many times
-as many as those whose distance is one to two times the largest of equal numbers. Of continuous noise both are as many.
-"""
-DIGITS = {np.float64: 9, np.float32: 5}
-"""Digits that are kept, from the first digit of the large numbers: 99 % are smaller."""
+"""At least so many numbers of a sample must be equal to the next, and not identical. They must also be so many times as
+many as those whose distance is one to two times the largest of equal numbers. Of continuous noise both are as many."""
 
 
-def kept_decimals(mechanism: Mechanism, pair: Pair, generator: np.random.Generator) -> int | None:
-    """Release both inputs of a pair; return the decimals to which an audit rounds; None: it does not round."""
+def sample(mechanism: Mechanism, pair: Pair, generator: np.random.Generator) -> Array:
+    """Return releases of both inputs of a pair, float (n, d)."""
     rows = max(FEWEST_ROWS, SAMPLE // len(pair.first))
-    released = mechanism.release(np.resize(np.stack(pair.inputs), (rows, len(pair.first))), generator)
-    return decimals_of(released.ravel())
+    return mechanism.release(np.resize(np.stack(pair.inputs), (rows, len(pair.first))), generator)
 
 
-def decimals_of(numbers: Array) -> int | None:
-    """Return how many decimals of numbers, float (n,), to keep; None if no equal numbers differ in their last bits."""
-    numbers = numbers.astype(np.float64)
+def decimals_of(released: Array) -> Array:
+    """Return how many decimals of each coordinate of releases, float (n, d), to keep, int (d,)."""
+    sizes = np.abs(released.astype(np.float64))
+    sizes[(sizes == 0) | ~(sizes < LARGEST_NUMBER)] = np.nan
+    sizes[:, np.isnan(sizes).all(0)] = 1
+    digits = SINGLE_DIGITS if _is_single(released) else DIGITS
+    decimals: Array = digits - 1 - np.floor(np.log10(np.nanquantile(sizes, 0.99, axis=0))).astype(int)
+    return decimals
+
+
+def _is_single(released: Array) -> bool:
+    """Return whether numbers are in single precision; whole numbers are exact in any."""
+    with np.errstate(over="ignore"):
+        return bool((released == released.astype(np.float32)).all() and (released != np.rint(released)).any())
+
+
+def differ_in_last_bits(released: Array) -> bool:
+    """Return whether equal numbers of releases, float (n, d), differ in their last bits."""
+    numbers = released.astype(np.float64).ravel()
     numbers = np.sort(numbers[np.abs(numbers) < LARGEST_NUMBER])  # without NaN
     sizes = np.abs(numbers[numbers != 0])
     if not len(sizes):
-        return None
-    large = float(np.quantile(sizes, 0.99))
-    with np.errstate(over="ignore"):
-        kind = np.float32 if (numbers == numbers.astype(np.float32)).all() else np.float64
-    gaps = np.diff(numbers) / (UNITS * np.finfo(kind).eps * large)
+        return False
+    precision = np.finfo(np.float32 if _is_single(released) else np.float64)
+    unit = UNITS * float(precision.eps) * np.quantile(sizes, 0.99)
+    gaps = np.diff(numbers) / unit
     equal, near = np.count_nonzero((gaps > 0) & (gaps < 1)), np.count_nonzero((gaps >= 1) & (gaps < 2))
-    if equal < FEWEST or equal < RATIO * near:
-        return None
-    decimals = DIGITS[kind] - 1 - math.floor(math.log10(large))
-    _, merged = np.unique(np.round(np.unique(numbers), decimals), return_counts=True)
-    return decimals if merged.max() <= UNITS else None  # more are no rounding errors, but numbers of a smaller scale
+    _, merged = np.unique(np.rint(np.unique(numbers) / unit), return_counts=True)
+    # more are no rounding errors, but numbers of a smaller scale
+    return bool(equal >= FEWEST and equal >= RATIO * near and merged.max() <= UNITS)
 
 
 @dataclass(frozen=True)
@@ -62,8 +72,8 @@ class Rounded(MechanismDefaults):
     """A mechanism whose releases are rounded."""
 
     mechanism: Mechanism
-    decimals: int | None
-    """None: no rounding."""
+    decimals: Array | None
+    """Decimals of each coordinate, int (d,); None: no rounding."""
 
     @property
     def epsilon(self) -> float:
@@ -88,5 +98,9 @@ class Rounded(MechanismDefaults):
         return self.rounded(self.mechanism.release(values, generator))
 
     def rounded(self, released: Array) -> Array:
-        """Return releases rounded, float of the same shape."""
-        return released if self.decimals is None else np.round(released, self.decimals)
+        """Return releases rounded, float (..., d)."""
+        if self.decimals is None:
+            return released
+        scale = 10.0**self.decimals
+        rounded: Array = (np.rint(released * scale) / scale).astype(released.dtype)
+        return rounded

@@ -1,10 +1,10 @@
-"""Rounding of releases: equal values that differ in their last bits become one value, and other releases stay."""
+"""Rounding of releases: equal values that differ in their last bits become one value, each coordinate by its size."""
 
 import numpy as np
 import pytest
 
 from leakboard.privacy.auditing.events import Pair
-from leakboard.privacy.auditing.rounding import Rounded, decimals_of, kept_decimals
+from leakboard.privacy.auditing.rounding import DIGITS, SINGLE_DIGITS, Rounded, decimals_of, differ_in_last_bits, sample
 from leakboard.privacy.mechanisms.textbook import Laplace
 
 N = 10_000
@@ -15,10 +15,15 @@ def rng():
 
 
 def steps(step, dtype, scale):
-    """Return sums of a multiple of a step and another, as floating-point arithmetic gives them."""
+    """Return sums of a multiple of a step and another, float (n,), as floating-point arithmetic gives them."""
     whole = np.rint(rng().laplace(0, scale / step, N))
     offsets = rng().integers(2, size=N)
     return (dtype(1) * offsets).astype(dtype) + (dtype(step) * (whole - offsets / step)).astype(dtype)
+
+
+def rounded(values):
+    """Return one coordinate rounded."""
+    return Rounded(None, decimals_of(values[:, None])).rounded(values[:, None])[:, 0]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -26,9 +31,34 @@ def steps(step, dtype, scale):
 @pytest.mark.parametrize("scale", [1, 16])
 def test_multiples_of_a_step_become_one_value_each(dtype, step, scale):
     values = steps(step, dtype, scale)
-    rounded = np.round(values, decimals_of(values))
-    assert len(np.unique(rounded)) == len(np.unique(np.rint(values / step))) < len(np.unique(values))
-    assert np.abs(rounded - values).max() < step / 100
+    assert differ_in_last_bits(values[:, None])
+    assert rounded(values).dtype == dtype
+    assert len(np.unique(rounded(values))) == len(np.unique(np.rint(values / step))) < len(np.unique(values))
+    assert np.abs(rounded(values) - values).max() < step / 10
+
+
+@pytest.mark.parametrize(("dtype", "digits"), [(np.float64, DIGITS), (np.float32, SINGLE_DIGITS)])
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e9])
+def test_digits_are_counted_from_those_of_large_numbers(dtype, digits, size):
+    values = rng().laplace(0, size, N).astype(dtype)
+    change = np.abs(rounded(values).astype(np.float64) - values).max() / np.quantile(np.abs(values), 0.99)
+    assert 10.0**-digits / 20 < change < 10.0 ** (1 - digits)
+
+
+def test_each_coordinate_has_its_own_digits():
+    sizes = np.array([1e-6, 1.0, 1e6])
+    values = rng().laplace(0, sizes, (N, 3))
+    assert (np.diff(decimals_of(values)) == -6).all()
+
+
+def test_a_coordinate_of_zeros_has_the_digits_of_1():
+    assert decimals_of(np.zeros((20, 2))).tolist() == [DIGITS - 1] * 2
+
+
+def test_whole_numbers_stay():
+    """They are exact in single precision, too."""
+    values = np.rint(rng().laplace(0, 1e6, N))
+    assert (rounded(values) == values).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -43,19 +73,12 @@ def test_multiples_of_a_step_become_one_value_each(dtype, step, scale):
         np.clip(rng().laplace(0, 1, N), 0, 1),
         np.zeros(N),
         np.full(N, np.inf),
+        np.where(rng().random(N) < 0.5, rng().laplace(0, 1e6, N), rng().laplace(0.5, 0.05, N)),
     ],
-    ids=["laplace", "small", "cauchy", "bits", "binary grid", "clipped", "zeros", "infinite"],
+    ids=["laplace", "small", "cauchy", "bits", "binary grid", "clipped", "zeros", "infinite", "two scales"],
 )
-def test_other_values_stay(dtype, values):
-    assert decimals_of(values.astype(dtype)) is None
-
-
-@pytest.mark.parametrize("large", [1e6, 1e13])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_small_numbers_beside_large_ones_stay(large, dtype):
-    """Rounding to the digits of the large numbers would erase the small ones."""
-    values = np.where(rng().random(N) < 0.5, rng().laplace(0, large, N), rng().laplace(0.5, 0.05, N))
-    assert decimals_of(values.astype(dtype)) is None
+def test_other_values_do_not_differ_in_their_last_bits(dtype, values):
+    assert not differ_in_last_bits(values.astype(dtype)[:, None])
 
 
 def test_releases_on_a_grid_are_rounded():
@@ -64,13 +87,11 @@ def test_releases_on_a_grid_are_rounded():
             return values + 0.1 * np.rint(10 * super().release(0 * values, generator))
 
     grid, pair = Grid(1.0, 2.0), Pair("given", np.array([0.0]), np.array([0.3]))
-    mechanism = Rounded(grid, kept_decimals(grid, pair, rng()))
+    mechanism = Rounded(grid, decimals_of(sample(grid, pair, rng())))
     released = mechanism.release(np.resize([0.0, 0.3], (N, 1)), rng())
     assert len(np.unique(released)) == len(np.unique(np.rint(10 * released))) > 20
 
 
-def test_continuous_releases_stay_as_they_are():
-    laplace, pair = Laplace(1.0, 2.0), Pair("given", np.zeros(2), np.ones(2))
-    assert kept_decimals(laplace, pair, rng()) is None
-    values = np.zeros((N, 2))
+def test_without_decimals_releases_stay_as_they_are():
+    laplace, values = Laplace(1.0, 2.0), np.zeros((N, 2))
     assert np.array_equal(Rounded(laplace, None).release(values, rng()), laplace.release(values, rng()))
