@@ -25,6 +25,7 @@ Row = dict[str, Any]
 SINCE_0_2 = "0.2.0"
 """The first version with columns that records of 0.1.0 may lack."""
 SINCE_0_3 = "0.3.0.dev1"
+"""The first version with columns that records of 0.2.0 may lack."""
 
 _FILES = (
     *("leaderboard.csv", "best_known.csv", "skipped.csv", "fairness.csv", "comparison.csv", "costs.csv", "cells.csv"),
