@@ -1,6 +1,6 @@
 """Audits of whole calls: rows that reveal each other are caught, and only they."""
 
-from functools import partial
+import functools
 
 import numpy as np
 import pytest
@@ -33,6 +33,25 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
+class Kept(HalvedOutput):
+    """Releases the values themselves."""
+
+    def release(self, values, rng):
+        return values
+
+
+class Counted(HalvedOutput):
+    """Sound; it notes the numbers of rows of its calls."""
+
+    @functools.cached_property
+    def sizes(self):
+        return set()
+
+    def release(self, values, rng):
+        self.sizes.add(len(values))
+        return super().release(values, rng)
+
+
 @pytest.mark.parametrize("control", BROKEN_CALLS, ids=lambda control: control.__name__)
 @pytest.mark.parametrize("epsilon", with_slow([0.5, 1.0, 5.0], 0.5, 5.0))
 def test_rows_that_reveal_each_other_are_caught(control, epsilon):
@@ -61,7 +80,7 @@ def test_sound_ones_are_left_alone(mechanism):
 
 @pytest.mark.parametrize("mechanism", SOUND, ids=lambda mechanism: type(mechanism).__name__)
 def test_large_calls_leave_sound_ones_alone(mechanism, monkeypatch):
-    monkeypatch.setattr(module, "_candidates", partial(of_large_calls, module._candidates))
+    monkeypatch.setattr(module, "_candidates", functools.partial(of_large_calls, module._candidates))
     found = audit_calls(mechanism, corners(2), rng(1), 1000, 0.001, public=np.full(2, 0.5))
     assert found.epsilon <= mechanism.epsilon
     assert "one row of 256" in found.pair
@@ -170,10 +189,6 @@ def test_small_calls_do_not_find_it(broken, dimension):
 
 
 def test_large_calls_decide_their_first_middle_and_last_row():
-    class Kept(HalvedOutput):
-        def release(self, values, rng):
-            return values
-
     calls, coins = run_calls(Kept(1.0), PAIRS[0], 6, rng(), 9, np.full(2, 0.5))
     assert calls.released.shape == (6, 9, 2)
     assert calls.positions.tolist() == [0, 4, 8] * 2
@@ -182,29 +197,17 @@ def test_large_calls_decide_their_first_middle_and_last_row():
 
 
 def test_large_calls_of_many_coordinates_have_fewer_rows():
-    sizes = set()
-
-    class Counted(HalvedOutput):
-        def release(self, values, rng):
-            sizes.add(len(values))
-            return super().release(values, rng)
-
-    audit_calls(Counted(1.0), corners(4096)[:1], rng(), 400, 0.05)
-    assert sizes == {ROWS, MAX_LARGE_VALUES // (40 * 4096)}
+    mechanism = Counted(1.0)
+    audit_calls(mechanism, corners(4096)[:1], rng(), 400, 0.05)
+    assert mechanism.sizes == {ROWS, MAX_LARGE_VALUES // (40 * 4096)}
 
 
 def test_no_large_calls_are_made_where_few_rows_or_calls_fit(monkeypatch):
-    sizes = set()
-
-    class Counted(HalvedOutput):
-        def release(self, values, rng):
-            sizes.add(len(values))
-            return super().release(values, rng)
-
-    audit_calls(Counted(1.0), corners(2)[:1], rng(), 300, 0.05)
+    mechanism = Counted(1.0)
+    audit_calls(mechanism, corners(2)[:1], rng(), 300, 0.05)
     monkeypatch.setattr(module, "MAX_LARGE_VALUES", 40 * 2 * (FEWEST_LARGE_ROWS - 1))
-    audit_calls(Counted(1.0), corners(2)[:1], rng(), 400, 0.05)
-    assert sizes == {ROWS}
+    audit_calls(mechanism, corners(2)[:1], rng(), 400, 0.05)
+    assert mechanism.sizes == {ROWS}
 
 
 def test_calls_out_of_step_with_the_seeds_are_caught_too():
@@ -220,10 +223,6 @@ def test_no_row_is_compared_with_its_own_noise():
 
 
 def test_only_the_decided_row_depends_on_the_coin():
-    class Kept(HalvedOutput):
-        def release(self, values, rng):
-            return values
-
     calls, coins = run_calls(Kept(1.0), PAIRS[0], 50, rng())
     assert calls.released.shape == (50, ROWS, 2)
     assert calls.decided.tolist() == [[0.0, 0.0] if coin else [1.0, 1.0] for coin in coins]
