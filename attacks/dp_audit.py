@@ -133,35 +133,33 @@ class DpAudit(ReleaseAudit):
             choose = partial(choose_event, mechanism, neighbours, rng, sizes, ERROR, more_pairs=inner)
             chosen = choose(certain_error=CERTAIN_SHARE * verdict_error(claim.delta))
             # It may be luck, if noise that rows share has rare events.
-            if chosen.is_certain and _confirm(view, chosen, decimals, rng) <= mechanism.epsilon:
+            if chosen.is_certain and _confirm(view, chosen, mechanism, rng) <= mechanism.epsilon:
                 chosen = choose(certain_error=0.0)
             events.append(chosen)
         is_certain = any(event.is_certain for event in events)
         if with_sentences and not is_certain:
-            events.append(self._choose_sentences(view, decimals, rng))
+            events.append(self._choose_sentences(view, mechanism, rng))
         if not events:
             raise RequestError(f"dp_audit: pairs: {self.pairs!r} are no neighbours for a claim about one {claim.unit}")
         # Take the event with the largest bound on fresh releases, as many as the test will draw.
-        best = events[0] if len(events) == 1 else max(events, key=lambda chosen: _confirm(view, chosen, decimals, rng))
+        best = events[0] if len(events) == 1 else max(events, key=lambda chosen: _confirm(view, chosen, mechanism, rng))
         repeats = published_repeats(dimension) if self.repeats == "published" else self.repeats
         if self.calls and with_corners and not is_certain:
             log_progress("calls of several rows")
             statistic = choose_statistic(mechanism, neighbours, rng, self.calls)
             promise = run_statistic(mechanism, statistic, self.calls, rng, verdict_error(claim.delta)).epsilon
             # Single rows must prove more twice, for the same reason.
-            if promise > mechanism.epsilon and any(promise > _confirm(view, best, decimals, rng) for _ in range(2)):
+            if promise > mechanism.epsilon and any(promise > _confirm(view, best, mechanism, rng) for _ in range(2)):
                 details = f"{statistic.pair.name}, one row of {ROWS} in a call: {statistic.name}"
-                if decimals is not None:
-                    statistic = replace(statistic, function=_on_rounded_calls(statistic.function, mechanism))
+                statistic = replace(statistic, function=_on_rounded_calls(statistic.function, mechanism))
                 return CallsDistinguisher(statistic, self.calls, details, repeats)
         event = best.event
         first, second = (
             str(values[0]) if values.dtype == object else values for values in (event.pair.first, event.pair.second)
         )
         details = f"{event.pair.name}: {event.description}"
-        holds, curve = event.holds, best.thresholded
-        if decimals is not None:
-            holds, curve = _on_rounded(holds, mechanism), replace(curve, score=_on_rounded(curve.score, mechanism))
+        holds = _on_rounded(event.holds, mechanism)
+        curve = replace(best.thresholded, score=_on_rounded(best.thresholded.score, mechanism))
         return Distinguisher(first, second, holds, best.draws, repeats, details, curve)
 
     def _check_budget(self, dimension: int, pairs: int) -> None:
@@ -170,9 +168,7 @@ class DpAudit(ReleaseAudit):
             allowed = f"at least {least} numbers for {pairs} pairs in {dimension} dimensions"
             raise RequestError(f"dp_audit: budget: {self.budget} is not allowed: {allowed}")
 
-    def _choose_sentences(
-        self, view: ReleasesView, decimals: NDArray[Any] | None, rng: np.random.Generator
-    ) -> ChosenEvent:
+    def _choose_sentences(self, view: ReleasesView, mechanism: Rounded, rng: np.random.Generator) -> ChosenEvent:
         """Choose the best event of the worst neighbouring sentences.
 
         If the vector of a text is random, the distances are not known, and the first pair is taken. If epsilon is
@@ -199,7 +195,7 @@ class DpAudit(ReleaseAudit):
         candidates = [Pair(name, inputs[i][0], inputs[i][1], float(distances[i])) for i in worst]
         dimension = view.mechanism.dimension
         sizes = rounds(min(draws, self.budget // (2 * dimension)), self.budget, dimension)
-        return choose_event(Rounded(victim, decimals), candidates, rng, sizes, ERROR)
+        return choose_event(replace(mechanism, mechanism=victim), candidates, rng, sizes, ERROR)
 
 
 def _on_rounded(function: Callable[[NDArray[Any]], NDArray[Any]], mechanism: Rounded) -> Callable[..., NDArray[Any]]:
@@ -216,12 +212,11 @@ def _can_compare(view: ReleasesView) -> bool:
     return view.claim.distance is None or view.oracle.inputs(view.auxiliary.texts("train").take([0])) is not None
 
 
-def _confirm(view: ReleasesView, chosen: ChosenEvent, decimals: NDArray[Any] | None, rng: np.random.Generator) -> float:
+def _confirm(view: ReleasesView, chosen: ChosenEvent, mechanism: Rounded, rng: np.random.Generator) -> float:
     """Return the bound of an event on fresh releases, at the confidence of a verdict."""
-    mechanism = _TextMechanism(view) if chosen.event.pair.first.dtype == object else view.mechanism
-    return bound_on_fresh_draws(
-        Rounded(mechanism, decimals), chosen.event, chosen.draws, rng, verdict_error(view.claim.delta)
-    )
+    if chosen.event.pair.first.dtype == object:
+        mechanism = replace(mechanism, mechanism=_TextMechanism(view))
+    return bound_on_fresh_draws(mechanism, chosen.event, chosen.draws, rng, verdict_error(view.claim.delta))
 
 
 def _neighbours(texts: Sequence[str], count: int, rng: np.random.Generator) -> list[tuple[str, str]]:

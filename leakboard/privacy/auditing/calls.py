@@ -16,9 +16,9 @@ the whole sequence of calls, not about one call.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class Calls:
         """The decided row of each call, float (n, d)."""
         return self._rows(0)
 
-    @property
+    @cached_property
     def public_noise(self) -> Array:
         """The noise of the public rows, float (n, r - 1, d)."""
         rows = [self._rows(step) for step in range(1, self.rows)]
@@ -241,8 +241,7 @@ def _candidates(
         return one_run_bound(canaries, guesses, right, mechanism.delta, error)
 
     candidates = []
-    both = [(pair, pair.swapped()) if public is None else (pair,) for pair in pairs]
-    for pair in itertools.chain.from_iterable(both):
+    for pair in [ordered for given in pairs for ordered in ((given, given.swapped()) if public is None else (given,))]:
         learned, (calls_to_choose, coins) = (
             run_calls(mechanism, pair, count, generator, rows, public) for _ in range(2)
         )
