@@ -215,10 +215,7 @@ def audit(
     check("domain", domain, domain in ("cube", "any"), "'cube' or 'any'")
     metric = claimed_distance(distance, of_texts=inputs is not None)
     # a mechanism with a generator of its own may have the same seed, and its noise must not follow our coins
-    rng, noise = (
-        np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(key)))
-        for key in (b"leakboard audit", b"leakboard noise")
-    )
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(b"leakboard audit")))
     mechanism: Mechanism
     if inputs is None:
         good = type(dimension) is int and 1 <= dimension <= MAX_DIMENSION
@@ -226,7 +223,7 @@ def audit(
         check("domain", domain, pairs is None or domain == "cube", "'cube', since pairs are given")
         check("domain", domain, distance is None or domain == "cube", "'cube', since a distance is given")
         neighbours, more_pairs, unusual = vector_pairs(pairs, domain, dimension, epsilon, metric, rng)
-        mechanism, width = VectorFunction(release, epsilon, delta, domain == "any", noise), dimension
+        mechanism, width = VectorFunction(release, epsilon, delta, domain == "any"), dimension
         most = max(FEWEST_CALLS, CALLS_VALUES // (ROWS * width))
         budget, calls = BUDGET if budget is None else budget, min(CALLS, most) if calls is None else calls
     else:
@@ -235,7 +232,7 @@ def audit(
         check("domain", domain, domain == "cube", "'cube', since inputs are given")
         check("calls", calls, calls in (None, 0), "0, since inputs are given")
         neighbours, more_pairs, unusual = symbol_pairs(inputs, metric), [], []
-        mechanism, width = SymbolFunction(release, epsilon, delta, noise), 1
+        mechanism, width = SymbolFunction(release, epsilon, delta), 1
         budget, calls = SYMBOL_BUDGET if budget is None else budget, 0
     count = len(neighbours) + len(more_pairs) + len(unusual)
     fewest = 100 * count

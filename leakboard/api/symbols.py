@@ -33,8 +33,6 @@ class SymbolFunction(MechanismDefaults):
     function: SymbolRelease
     epsilon: float
     delta: float
-    noise: np.random.Generator
-    """Generator that the function gets. It is not that of the audit's coins, since a function may copy it."""
 
     def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
         """Return the outputs of inputs, object (n, 1), as objects of the same shape.
@@ -44,7 +42,7 @@ class SymbolFunction(MechanismDefaults):
         """
         from leakboard.privacy.auditing.symbols import as_objects
 
-        given = self.function(values[:, 0].tolist(), self.noise)
+        given = self.function(values[:, 0].tolist(), generator)
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise ValueError(f"it gives {type(given).__name__} for {len(values)} inputs; allowed: a list of outputs")
         try:

@@ -63,13 +63,11 @@ class VectorFunction(MechanismDefaults):
     delta: float
     accepts_any: bool
     """Whether the inputs may be any numbers; then NaN and infinity in releases become numbers."""
-    noise: np.random.Generator
-    """Generator that the function gets. It is not that of the audit's coins, since a function may copy it."""
 
     def release(self, values: Array, generator: np.random.Generator) -> Array:
         """Release a copy of every row, float64 (n, d), since a function may write into its argument."""
         with np.errstate(all="ignore" if self.accepts_any else None):
-            given = self.function(np.array(values, np.float64), self.noise)
+            given = self.function(np.array(values, np.float64), generator)
         try:
             released = np.asarray(given)
         except ValueError:  # a tuple of arrays of several shapes
@@ -106,11 +104,13 @@ def takes_two(release: object) -> bool:
 
 def accepted(mechanism: Mechanism, pairs: Sequence[Pair], rng: np.random.Generator) -> tuple[list[Pair], list[str]]:
     """Return the pairs whose inputs a function accepts, and a note for each of the others."""
-    accepted, notes = [], []
+    from leakboard.privacy.auditing.trials import noise_generator
+
+    accepted, notes, noise = [], [], noise_generator(rng)
     for pair in pairs:
         try:
             for values in pair.inputs:
-                mechanism.release(np.tile(values, (TRIED, 1)), rng)
+                mechanism.release(np.tile(values, (TRIED, 1)), noise)
         except Exception as error:  # a function may refuse such inputs in any way
             notes.append(f"not tried, since the function refuses it: {pair.name} ({type(error).__name__}: {error})")
         else:

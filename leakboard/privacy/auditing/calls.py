@@ -28,7 +28,7 @@ from leakboard.privacy.auditing.events import Array, Pair
 from leakboard.privacy.auditing.guesses import audit_scores, guess, largest_bound
 from leakboard.privacy.auditing.one_run import one_run_bound
 from leakboard.privacy.auditing.scores import DIGITS, fisher, round_to, rounding_step
-from leakboard.privacy.auditing.trials import finite
+from leakboard.privacy.auditing.trials import finite, noise_generator
 
 ROWS = 4
 """Number of rows of a call."""
@@ -266,7 +266,7 @@ def run_calls(
     Raises:
         ValueError: a release is not finite, or does not have the shape of the rows.
     """
-    coins = generator.random(count) < 0.5
+    coins, noise = generator.random(count) < 0.5, noise_generator(generator)
     public = pair.first if public is None else public
     decided = [1, 2, 3] if rows == ROWS else [0, rows // 2, rows - 1]
     positions = np.resize(decided, count)
@@ -274,7 +274,7 @@ def run_calls(
     for call, (coin, position) in enumerate(zip(coins, positions, strict=True)):
         inputs = np.tile(public, (rows, 1))
         inputs[position] = pair.first if coin else pair.second
-        outputs = mechanism.release(inputs, generator)
+        outputs = mechanism.release(inputs, noise)
         if outputs.shape != inputs.shape:
             raise ValueError(f"the mechanism released shape {outputs.shape}; allowed: that of its rows, {inputs.shape}")
         released[call] = outputs

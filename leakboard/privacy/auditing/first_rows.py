@@ -19,7 +19,7 @@ from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.bound import Finding
 from leakboard.privacy.auditing.events import Pair
 from leakboard.privacy.auditing.one_run import one_run_bound
-from leakboard.privacy.auditing.trials import VALUES_AT_ONCE, finite
+from leakboard.privacy.auditing.trials import VALUES_AT_ONCE, finite, noise_generator
 
 FEW_ROWS, MAX_ROWS = 50, 1_000
 """Numbers of first rows that are guessed. In many dimensions, fewer than `MAX_ROWS` fit into one call."""
@@ -41,7 +41,8 @@ def audit_first_rows(mechanism: Mechanism, pair: Pair, generator: np.random.Gene
     """
     rows = int(np.clip(VALUES_AT_ONCE // len(pair.first), FEW_ROWS, MAX_ROWS))
     coins = generator.random(rows) < 0.5
-    released = finite(mechanism.release(np.where(coins[:, None], pair.first, pair.second), generator))
+    inputs = np.where(coins[:, None], pair.first, pair.second)
+    released = finite(mechanism.release(inputs, noise_generator(generator)))
     to_first, to_second = (np.abs(released - values).sum(1) for values in pair.inputs)
     guessed_first = to_first < to_second
     findings = []

@@ -85,7 +85,7 @@ def scores_by_input(
         scores: by name.
         total_draws: n + m.
         delta: of the claim. Above 0, calls have at most `ROWS_WITH_DELTA` rows.
-        generator: of coins and noise.
+        generator: of coins; noise has one derived from it.
 
     Raises:
         ValueError: a release is not finite, or a score raises ValueError.
@@ -112,6 +112,7 @@ def coin_flip_releases(
         ValueError: a release is not finite.
     """
     first, second = inputs
+    noise = noise_generator(generator)
     calls_factor = 1 if first.dtype == object else WANTED_CALLS // MIN_CALLS  # encoders take many texts at once
     calls = MIN_CALLS * max(1, min(calls_factor, total_draws // (MIN_ROWS * MIN_CALLS)))
     most = ROWS_WITH_DELTA if delta > 0 else _rows_at_once(first)
@@ -120,8 +121,14 @@ def coin_flip_releases(
     for start in range(0, total_draws, at_once):
         coins = generator.random(min(at_once, total_draws - start)) < 0.5
         values = np.where(coins[:, None], first, second)
-        released = [release(values[i : i + rows], generator) for i in range(0, len(values), rows)]
+        released = [release(values[i : i + rows], noise) for i in range(0, len(values), rows)]
         yield finite(np.concatenate(released)), coins
+
+
+def noise_generator(generator: np.random.Generator) -> np.random.Generator:
+    """Return a new generator for a mechanism, which may copy it, so it must not be that of the coins."""
+    (noise,) = generator.spawn(1)
+    return noise
 
 
 def releases(release: Release, values: Array, draws: int, generator: np.random.Generator) -> Iterator[Array]:

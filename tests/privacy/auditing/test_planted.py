@@ -114,7 +114,7 @@ LEAKS = [
     (rounded_to_digits_of_the_input, 64, 20_000),
     (digit_of_the_input, 64, 20_000),
     (no_noise_in_one_direction, 64, 20_000),
-    (rarely_almost_without_noise, 16, 60_000),
+    (rarely_almost_without_noise, 16, 200_000),
 ]
 
 
