@@ -8,7 +8,6 @@ proves nothing: this attack failed.
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -90,7 +89,7 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
     name: ClassVar = "releases"
     sees: ClassVar = "the noise mechanism, to try at will, and the claim"
     needs: ClassVar = "releases"
-    revision: ClassVar = 1
+    revision: ClassVar = 2
 
     def why_not_applicable(self, attack: ReleaseAudit, corpus: Corpus, published: Publications | None) -> str:
         """Return the reason: no claim, or a claim that is not about publications; else empty."""
@@ -118,7 +117,7 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
         auxiliary = attacker_corpus(side)
         oracle = Oracle(side, auxiliary)
         distinguisher = attack.fit(ReleasesView(claim, auxiliary, oracle), side.streams.seed_for("attack"))
-        rng = side.streams.stream(f"audit {_published_label(side.streams.label)}")
+        rng = side.streams.stream(f"audit {side.streams.label}")
         if isinstance(distinguisher, CallsDistinguisher):
             metrics, tested = _of_calls(distinguisher, oracle, claim, rng), distinguisher.calls
         else:
@@ -148,12 +147,6 @@ def _require_releases(side: VictimSide) -> None:
     chosen = rng.permutation(len(texts))[:CHECKED_TEXTS]
     if reason := why_no_releases(side.fitted(), Texts([texts[i] for i in chosen]), int(rng.integers(2**32))):
         raise RequestError(f"the victim publishes no releases of its mechanism: {reason}")
-
-
-def _published_label(label: str) -> str:
-    """Return a cell's label as version 0.1 wrote it, so that published audits stay the same."""
-    # can be removed when all boards are computed again
-    return re.sub(r"\(budget=(\d+), calls=4000", r"(batches=true, budget=\1", label)
 
 
 def _of_rows(

@@ -105,6 +105,18 @@ def test_rounding_errors_of_noise_on_a_grid_are_no_leak(monkeypatch, dimension):
     assert 0.1 < bound_of("laplace", dimension=dimension, budget=400_000) <= 1.0
 
 
+def test_rounding_errors_of_clipped_noise_on_a_grid_are_no_leak(monkeypatch):
+    """Most numbers are 0 and 1, so few differ in their last bits alone."""
+
+    def release(self, values, generator):
+        keeps = np.exp(-0.1 / 8)
+        steps = generator.geometric(1 - keeps, values.shape) - generator.geometric(1 - keeps, values.shape)
+        return np.clip(0.1 * np.rint(10 * values.astype(float)) + 0.1 * steps, 0, 1)
+
+    monkeypatch.setattr(FittedMechanism, "release", release)
+    assert 0.1 < bound_of("laplace", dimension=8, budget=4_000_000) <= 1.0
+
+
 @pytest.mark.slow
 def test_false_alarms_end_to_end():
     """Of 300 audits of correct mechanisms, no more than 5 % exceed epsilon up to chance; the bounds are not empty."""

@@ -20,7 +20,7 @@ from leakboard.privacy.auditing.events import Pair
 from leakboard.privacy.mechanisms.cube import CubeRelease
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications
-from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, _published_label
+from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit
 from leakboard.threats.threat import Audited, VictimSide
 
 CLAIM = ReleaseClaim(1.0, 0.0, "vector", "made", "1 in L1")
@@ -241,12 +241,6 @@ def test_only_claims_about_releases_are_audited(claim, reason, evaluated):
     if reason:
         with pytest.raises(NotApplicable, match=reason):
             evaluated(event_on(1), CubeRelease(1, 1.0), claim)
-
-
-def test_audits_use_the_random_streams_of_the_published_boards():
-    assert _published_label("a / dp_audit(budget=100000000, calls=4000, pairs=corners) / seed 0") == (
-        "a / dp_audit(batches=true, budget=100000000, pairs=corners) / seed 0"
-    )
 
 
 class TestDocumentsAreReleases:

@@ -15,24 +15,20 @@ import numpy as np
 
 from leakboard.mechanism import Mechanism, MechanismDefaults
 from leakboard.privacy.auditing.events import Array, Pair
-from leakboard.privacy.auditing.trials import LARGEST_NUMBER
+from leakboard.privacy.auditing.trials import LARGEST_NUMBER, noise_generator
 
 SAMPLE, FEWEST_ROWS = 10_000, 16
 """Numbers that are released to learn their size, and the least number of rows."""
 DIGITS, SINGLE_DIGITS = 9, 5
 """Digits that are kept in double and in single precision, from the first digit of a coordinate's large numbers: 99 %
 are smaller."""
-UNITS = 8
-"""Numbers are equal if they differ by less than this many units in the last place of the large numbers."""
-FEWEST, RATIO = 15, 4
-"""At least so many numbers of a sample must be equal to the next, and not identical. They must also be so many times as
-many as those whose distance is one to two times the largest of equal numbers. Of continuous noise both are as many."""
 
 
 def sample(mechanism: Mechanism, pair: Pair, generator: np.random.Generator) -> Array:
     """Return releases of both inputs of a pair, float (n, d)."""
     rows = max(FEWEST_ROWS, SAMPLE // len(pair.first))
-    return mechanism.release(np.resize(np.stack(pair.inputs), (rows, len(pair.first))), generator)
+    inputs = np.resize(np.stack(pair.inputs), (rows, len(pair.first)))
+    return mechanism.release(inputs, noise_generator(generator))
 
 
 def decimals_of(released: Array) -> Array:
@@ -51,29 +47,13 @@ def _is_single(released: Array) -> bool:
         return bool((released == released.astype(np.float32)).all() and (released != np.rint(released)).any())
 
 
-def differ_in_last_bits(released: Array) -> bool:
-    """Return whether equal numbers of releases, float (n, d), differ in their last bits."""
-    numbers = released.astype(np.float64).ravel()
-    numbers = np.sort(numbers[np.abs(numbers) < LARGEST_NUMBER])  # without NaN
-    sizes = np.abs(numbers[numbers != 0])
-    if not len(sizes):
-        return False
-    precision = np.finfo(np.float32 if _is_single(released) else np.float64)
-    unit = UNITS * float(precision.eps) * np.quantile(sizes, 0.99)
-    gaps = np.diff(numbers) / unit
-    equal, near = np.count_nonzero((gaps > 0) & (gaps < 1)), np.count_nonzero((gaps >= 1) & (gaps < 2))
-    _, merged = np.unique(np.rint(np.unique(numbers) / unit), return_counts=True)
-    # more are no rounding errors, but numbers of a smaller scale
-    return bool(equal >= FEWEST and equal >= RATIO * near and merged.max() <= UNITS)
-
-
 @dataclass(frozen=True)
 class Rounded(MechanismDefaults):
     """A mechanism whose releases are rounded."""
 
     mechanism: Mechanism
-    decimals: Array | None
-    """Decimals of each coordinate, int (d,); None: no rounding."""
+    decimals: Array
+    """Decimals of each coordinate, int (d,)."""
 
     @property
     def epsilon(self) -> float:
@@ -99,8 +79,6 @@ class Rounded(MechanismDefaults):
 
     def rounded(self, released: Array) -> Array:
         """Return releases rounded, float (..., d)."""
-        if self.decimals is None:
-            return released
         scale = 10.0**self.decimals
         rounded: Array = (np.rint(released * scale) / scale).astype(released.dtype)
         return rounded
