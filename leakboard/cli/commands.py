@@ -17,11 +17,12 @@ import leakboard
 from leakboard.cli.audit import audit
 from leakboard.cli.evaluate import evaluate
 from leakboard.cli.interrupted import STATUS, end_interrupted
-from leakboard.cli.screen import screen
+from leakboard.cli.screen import WarningLines, screen
 from leakboard.cli.selection import Limits, out_folder, read_only, read_seeds, require_folder
 from leakboard.cli.site import site
 from leakboard.cli.stale_cells import stale
 from leakboard.errors import RequestError, nearest, plain
+from leakboard.logs import PROGRESS
 
 app = typer.Typer(
     help="LeakBoard: how much private information does a published text representation give away?",
@@ -30,6 +31,7 @@ app = typer.Typer(
     no_args_is_help=False,
 )
 console = screen()
+warning_lines = WarningLines(console)
 
 OutFolder = Annotated[
     Optional[Path],  # noqa: UP045
@@ -92,6 +94,7 @@ def default(
     ] = False,
 ) -> None:
     """Run the demo leaderboard when no command is given."""
+    PROGRESS.addHandler(warning_lines)
     if context.invoked_subcommand is None:
         run("demo")
 
