@@ -42,7 +42,7 @@ from leakboard.privacy.auditing.choosing import MIN_DRAWS, ChosenEvent, bound_on
 from leakboard.privacy.auditing.distances import DISTANCES, pairs_at_distances
 from leakboard.privacy.auditing.events import Pair, corners, interior, normalised_corners, normalised_interior
 from leakboard.privacy.auditing.point_estimate import published_repeats
-from leakboard.privacy.auditing.rounding import Rounded, decimals_of, sample
+from leakboard.privacy.auditing.rounding import Rounded, round_releases
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack
 from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
 
@@ -83,7 +83,7 @@ CERTAIN_SHARE = 1e-4
 """Share of a verdict's error at which a refuted claim ends the choice: a fresh test then hardly ever disagrees."""
 
 
-@attack(revision=5)
+@attack(revision=6)
 class DpAudit(ReleaseAudit):
     pairs: Literal["corners", "sentences", "both"] = "both"
     """Neighbours: vectors of the mechanism's domain, sentences that differ in one word, or the better of the two."""
@@ -120,8 +120,7 @@ class DpAudit(ReleaseAudit):
         else:
             neighbours = PAIRS[claim.unit](dimension, np.float32)
             inner = INNER_PAIRS[claim.unit](dimension, rng, np.float32)
-        released = sample(view.mechanism, neighbours[0], rng)
-        mechanism = Rounded(view.mechanism, decimals_of(released.astype(np.float32)))  # as vectors are published
+        mechanism = round_releases(view.mechanism, neighbours[0], rng)
         with_corners = self.pairs != "sentences"
         with_sentences = self.pairs != "corners" and claim.unit in ("word", "document") and _can_compare(view)
         self._check_budget(dimension, max(with_corners * len(neighbours + inner), with_sentences * self.worst))

@@ -196,7 +196,7 @@ def audit(
     from leakboard.privacy.auditing import audit as auditing
     from leakboard.privacy.auditing.calls import ROWS
     from leakboard.privacy.auditing.first_rows import FIRST_ROWS_ERROR, audit_first_rows
-    from leakboard.privacy.auditing.rounding import Rounded, decimals_of, sample
+    from leakboard.privacy.auditing.rounding import round_releases
 
     check(
         "release",
@@ -251,7 +251,7 @@ def audit(
             # no release may come before the first rows
             first_error = FIRST_ROWS_ERROR * (1 - confidence)
             first_rows = audit_first_rows(mechanism, neighbours[0], rng, first_error)
-            mechanism = Rounded(mechanism, decimals_of(sample(mechanism, neighbours[0], rng)))
+            mechanism = round_releases(mechanism, neighbours[0], rng)
         if unusual:
             usable, notes = accepted(mechanism, unusual, rng)
             more_pairs += usable

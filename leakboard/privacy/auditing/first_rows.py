@@ -23,6 +23,8 @@ from leakboard.privacy.auditing.trials import VALUES_AT_ONCE, finite, noise_gene
 
 FEW_ROWS, MAX_ROWS = 50, 1_000
 """Numbers of first rows that are guessed. In many dimensions, fewer than `MAX_ROWS` fit into one call."""
+TIE = 1e-5
+"""Rows whose distances differ by a smaller share are guessed to be of the second input, whatever their last bits."""
 FIRST_ROWS_ERROR = 0.1
 """Share of an audit's error for the first rows."""
 
@@ -44,7 +46,7 @@ def audit_first_rows(mechanism: Mechanism, pair: Pair, generator: np.random.Gene
     inputs = np.where(coins[:, None], pair.first, pair.second)
     released = finite(mechanism.release(inputs, noise_generator(generator)))
     to_first, to_second = (np.abs(released - values).sum(1) for values in pair.inputs)
-    guessed_first = to_first < to_second
+    guessed_first = to_second - to_first > TIE * (to_first + to_second)
     findings = []
     counts = sorted({FEW_ROWS, rows})
     for count in counts:

@@ -1,63 +1,106 @@
-"""Rounding of releases: equal values that differ in their last bits become one value, each coordinate by its size."""
+"""Rounding of releases: numbers that differ in their last bits become equal, and no grid lies at a border."""
 
 import numpy as np
 import pytest
 
 from leakboard.privacy.auditing.events import Pair
-from leakboard.privacy.auditing.rounding import DIGITS, SINGLE_DIGITS, Rounded, decimals_of, sample
+from leakboard.privacy.auditing.rounding import BORDERS, DIGITS, Rounded, round_releases
 from leakboard.privacy.mechanisms.textbook import Laplace
 
 N = 10_000
+PAIR = Pair("given", np.array([0.0]), np.array([1.0]))
 
 
 def rng():
     return np.random.default_rng(0)
 
 
-def steps(step, dtype, scale):
-    """Return sums of a multiple of a step and another, float (n,), as floating-point arithmetic gives them."""
-    whole = np.rint(rng().laplace(0, scale / step, N))
-    offsets = rng().integers(2, size=N)
-    return (dtype(1) * offsets).astype(dtype) + (dtype(step) * (whole - offsets / step)).astype(dtype)
+def steps(step, dtype, scale, unit=1):
+    """Return sums of a multiple of a step and another, float (n, 1), as floating-point arithmetic gives them."""
+    whole = np.rint(rng().laplace(0, scale / step, (N, 1)))
+    offsets = rng().integers(2, size=(N, 1))
+    return dtype(unit) * (offsets.astype(dtype) + (dtype(step) * (whole - offsets / step)).astype(dtype))
 
 
-def rounded(values):
-    """Return one coordinate rounded."""
-    return Rounded(None, decimals_of(values[:, None])).rounded(values[:, None])[:, 0]
+class Releasing(Laplace):
+    """Releases given numbers, whatever the inputs."""
+
+    def __init__(self, numbers):
+        super().__init__(1.0, 1.0)
+        self.numbers = numbers
+
+    def release(self, values, generator):
+        return np.resize(self.numbers, (len(values), self.numbers.shape[1]))
+
+
+def rounding_of(numbers):
+    """Return the rounding that is learned from numbers, float (n, d)."""
+    inputs = np.zeros(numbers.shape[1]), np.ones(numbers.shape[1])
+    return round_releases(Releasing(numbers), Pair("given", *inputs), rng()).rounded
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("step", [0.1, 0.05, 0.01])
 @pytest.mark.parametrize("scale", [1, 16])
-def test_multiples_of_a_step_become_one_value_each(dtype, step, scale):
-    values = steps(step, dtype, scale)
-    assert rounded(values).dtype == dtype
-    assert len(np.unique(rounded(values))) == len(np.unique(np.rint(values / step))) < len(np.unique(values))
-    assert np.abs(rounded(values) - values).max() < step / 10
+@pytest.mark.parametrize("unit", [1, 1e9, 2**24, 1 / 3, 1e-9])
+def test_multiples_of_a_step_become_one_value_each(dtype, step, scale, unit):
+    values = steps(step, dtype, scale, unit)
+    released = rounding_of(values)(values)
+    assert released.dtype == dtype
+    # of large multiples some may become equal to the next
+    assert len(np.unique(released)) <= len(np.unique(np.rint(values / unit / step))) < len(np.unique(values))
+    for whole in np.unique(multiples := np.rint(values / unit / step)):
+        assert len(np.unique(released[multiples == whole])) == 1
 
 
-@pytest.mark.parametrize(("dtype", "digits"), [(np.float64, DIGITS), (np.float32, SINGLE_DIGITS)])
+@pytest.mark.parametrize(("border", "splits"), [(0.5, True), (BORDERS[0], False)])
+def test_halves_of_steps_are_no_border(border, splits):
+    """1000.5 and the next number in double precision become one number."""
+    numbers = np.array([[1000.5], [np.nextafter(1000.5, 2000)]])
+    released = Rounded(None, np.ones(1), np.array([border])).rounded(numbers)
+    assert (released[0] != released[1]) == splits
+
+
+def test_the_border_is_where_no_number_is():
+    numbers = np.full((N, 1), 1 + BORDERS[0] / 1000)
+    assert round_releases(Releasing(numbers), PAIR, rng()).borders != BORDERS[0]
+
+
+def test_one_below_a_power_of_ten_becomes_the_power():
+    numbers = np.array([[1e12], [np.nextafter(1e12, 0)], [1 - 1e-7], [1.0]])
+    released = rounding_of(np.ones((N, 1)))(numbers)
+    assert released[0] == released[1]
+    assert released[2] == released[3] == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e9])
-def test_digits_are_counted_from_those_of_large_numbers(dtype, digits, size):
-    values = rng().laplace(0, size, N).astype(dtype)
-    change = np.abs(rounded(values).astype(np.float64) - values).max() / np.quantile(np.abs(values), 0.99)
-    assert 10.0**-digits / 20 < change < 10.0 ** (1 - digits)
+def test_digits_are_kept_of_large_numbers_and_of_the_median(dtype, size):
+    values = rng().laplace(0, size, (N, 1)).astype(dtype)
+    change = np.abs(rounding_of(values)(values).astype(np.float64) - values)
+    assert 10.0**-DIGITS / 20 < change.max() / np.abs(values).max() < 10.0 ** (1 - DIGITS)
+    assert change[np.abs(values) < size / 100].max() < size * 10.0 ** (1 - DIGITS)
 
 
-def test_each_coordinate_has_its_own_digits():
-    sizes = np.array([1e-6, 1.0, 1e6])
-    values = rng().laplace(0, sizes, (N, 3))
-    assert (np.diff(decimals_of(values)) == -6).all()
+def test_each_coordinate_has_its_own_digits_and_rare_large_numbers_do_not_count():
+    values = rng().laplace(0, [1e-6, 1.0, 1e6], (N, 3))
+    values[:: N // 200] = 1e30
+    rounding = round_releases(Releasing(values), Pair("given", np.zeros(3), np.ones(3)), rng())
+    assert (np.abs(np.log10(rounding.sizes) - [-6.2, -0.2, 5.8]) < 0.1).all()
 
 
-def test_a_coordinate_of_zeros_has_the_digits_of_1():
-    assert decimals_of(np.zeros((20, 2))).tolist() == [DIGITS - 1] * 2
+@pytest.mark.parametrize("number", [0.0, np.nan, np.inf, 1e-305])
+def test_coordinates_of_numbers_without_size_have_the_digits_of_1(number):
+    assert rounding_of(np.full((20, 1), number))(np.array([[0.12344]])) == pytest.approx(0.123)
 
 
-def test_whole_numbers_stay():
-    """They are exact in single precision, too."""
-    values = np.rint(rng().laplace(0, 1e6, N))
-    assert (rounded(values) == values).all()
+def test_whole_numbers_of_four_digits_stay():
+    values = rng().integers(-9999, 9999, (N, 1))
+    assert (rounding_of(values)(values) == values).all()
+
+
+def test_half_precision_becomes_single():
+    assert rounding_of(np.ones((N, 1)))(np.ones((2, 1), np.float16)).dtype == np.float32
 
 
 def test_releases_on_a_grid_are_rounded():
@@ -66,6 +109,5 @@ def test_releases_on_a_grid_are_rounded():
             return values + 0.1 * np.rint(10 * super().release(0 * values, generator))
 
     grid, pair = Grid(1.0, 2.0), Pair("given", np.array([0.0]), np.array([0.3]))
-    mechanism = Rounded(grid, decimals_of(sample(grid, pair, rng())))
-    released = mechanism.release(np.resize([0.0, 0.3], (N, 1)), rng())
+    released = round_releases(grid, pair, rng()).release(np.resize([0.0, 0.3], (N, 1)), rng())
     assert len(np.unique(released)) == len(np.unique(np.rint(10 * released))) > 20
