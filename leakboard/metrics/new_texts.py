@@ -1,4 +1,7 @@
-"""Score over the test texts that are in no other split: no attacker can look these texts up."""
+"""Score over the test texts that are in no other split: no attacker can look these texts up.
+
+Texts are compared letter by letter. A victim may still give a new text the vector of a known one.
+"""
 
 from __future__ import annotations
 
