@@ -83,7 +83,7 @@ CERTAIN_SHARE = 1e-4
 """Share of a verdict's error at which a refuted claim ends the choice: a fresh test then hardly ever disagrees."""
 
 
-@attack(revision=6)
+@attack(revision=7)
 class DpAudit(ReleaseAudit):
     pairs: Literal["corners", "sentences", "both"] = "both"
     """Neighbours: vectors of the mechanism's domain, sentences that differ in one word, or the better of the two."""
@@ -156,8 +156,8 @@ class DpAudit(ReleaseAudit):
             str(values[0]) if values.dtype == object else values for values in (event.pair.first, event.pair.second)
         )
         details = f"{event.pair.name}: {event.description}"
-        holds = _on_rounded(event.holds, mechanism)
-        curve = replace(best.thresholded, score=_on_rounded(best.thresholded.score, mechanism))
+        holds = mechanism.before(event.holds)
+        curve = replace(best.thresholded, score=mechanism.before(best.thresholded.score))
         return Distinguisher(first, second, holds, best.draws, repeats, details, curve)
 
     def _check_budget(self, dimension: int, pairs: int) -> None:
@@ -194,11 +194,6 @@ class DpAudit(ReleaseAudit):
         dimension = view.mechanism.dimension
         sizes = rounds(min(draws, self.budget // (2 * dimension)), self.budget, dimension)
         return choose_event(replace(mechanism, mechanism=victim), candidates, rng, sizes, ERROR)
-
-
-def _on_rounded(function: Callable[[NDArray[Any]], NDArray[Any]], mechanism: Rounded) -> Callable[..., NDArray[Any]]:
-    """Return a function of releases as a function of releases that are not rounded yet."""
-    return lambda outputs: function(mechanism.rounded(outputs))
 
 
 def _on_rounded_calls(function: StatisticFunction, mechanism: Rounded) -> StatisticFunction:

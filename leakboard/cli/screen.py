@@ -12,6 +12,8 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
+from leakboard.errors import plain
+
 WIDTH = 100
 """Columns of output into a file."""
 
@@ -30,4 +32,4 @@ class WarningLines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a warning."""
-        self.console.print(Text(f"warning: {record.getMessage()}"))
+        self.console.print(Text(f"warning: {plain(record.getMessage())}"))

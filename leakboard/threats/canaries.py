@@ -23,6 +23,7 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Corpus, PublishedWords, Texts
 from leakboard.logs import log_progress
 from leakboard.metrics.audits import canary_metrics
+from leakboard.privacy.auditing.trials import noise_generator
 from leakboard.threats.candidates import training_unit, why_no_candidates
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications
@@ -95,7 +96,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
         log_progress(f"training with {planted.sum()} of {len(planted)} canaries")
         corpus = with_texts(side.corpus.only("train", "dev"), units, planted)
         fitted = side.victim.fit(corpus, side.streams.seed_for("canaries"))
-        scores = np.asarray(canaries.score(fitted.publish_words(Texts([]), rng)), np.float64)
+        scores = np.asarray(canaries.score(fitted.publish_words(Texts([]), noise_generator(rng))), np.float64)
         if scores.shape != planted.shape or not np.isfinite(scores).all():
             raise RequestError(
                 f"scores of shape {scores.shape} are not one finite number for each of {len(planted)} canaries"

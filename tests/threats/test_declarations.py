@@ -22,7 +22,7 @@ def test_names_revisions_and_needs_are_those_of_published_results():
         "canaries": ("canaries", 3, "words"),
         "entities": ("secrets", 4, "documents"),
         "membership": ("membership", 3, "words"),
-        "releases": ("releases", 1, "releases"),
+        "releases": ("releases", 2, "releases"),
         "texts": ("texts", 5, "documents"),
         "words": ("words", 4, "words"),
     }

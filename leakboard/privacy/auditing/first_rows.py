@@ -24,7 +24,7 @@ from leakboard.privacy.auditing.trials import VALUES_AT_ONCE, finite, noise_gene
 FEW_ROWS, MAX_ROWS = 50, 1_000
 """Numbers of first rows that are guessed. In many dimensions, fewer than `MAX_ROWS` fit into one call."""
 TIE = 1e-5
-"""Rows whose distances differ by a smaller share are guessed to be of the second input, whatever their last bits."""
+"""Rows whose two distances differ by a smaller share of their sum are guessed to be of the second input."""
 FIRST_ROWS_ERROR = 0.1
 """Share of an audit's error for the first rows."""
 

@@ -3,12 +3,13 @@
 Noise in whole steps of 0.1 gives one number in several ways: 0.1 + 0.2 and 0.3 differ in the last bit. This bit tells
 something about the input, and a classifier would find it. But the claimed mechanism adds real numbers.
 
-A function of a release is as private as the release. So rounding adds no loss, and numbers that differ in their last
-bits alone become equal. What lies below the last digit is not audited.
+A function of a release is as private as the release. So rounding adds no loss. It makes most numbers equal that differ
+in their last bits alone. What lies below the last digit is not audited.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,18 +18,21 @@ from leakboard.mechanism import Mechanism, MechanismDefaults
 from leakboard.privacy.auditing.events import Array, Pair
 from leakboard.privacy.auditing.trials import LARGEST_NUMBER, noise_generator
 
-SAMPLE, FEWEST_ROWS = 10_000, 16
-"""Numbers that are released to learn their size, and the least number of rows."""
-DIGITS = 4
-"""Digits that are kept of each number, but none below the fourth digit of the coordinate's median size. Single
-precision has seven."""
-BORDERS, MARGIN = np.arange(1, 9) * (5**0.5 - 1) / 2 % 1, 0.02
-"""Shares of a step up to which numbers may be rounded down. The one with the fewest numbers within the margin is taken:
-of equal numbers at a border, the last bits would decide. The first share is far from short decimals."""
+SAMPLE, FEWEST_ROWS = 10_000, 256
+"""Numbers that are released to learn how to round, and the least number of rows."""
+DIGITS = 3
+"""Digits that are kept of a number's distance from its coordinate's median, but none below the third digit of the
+median distance. Single precision has seven, and rounding errors may add up."""
+MOST_DIGITS = 6
+"""Digits that are kept of a number at most."""
+BORDERS = np.arange(1, 9) * (5**0.5 - 1) / 2 % 1
+"""Shares of a step up to which numbers may be rounded down. Each coordinate has the share from which the nearest number
+is farthest. Of equal numbers at a border, the last bits would decide."""
 DECADE = 1e-6
-"""Numbers that are less than this below a power of ten, as a decimal logarithm, are rounded like the power."""
+"""Numbers that are less than this below a power of ten, as a decimal logarithm, are rounded like the power. Otherwise
+the results would differ in their last bit."""
 SMALLEST = 1e-300
-"""Smaller numbers are rounded to 0."""
+"""Smaller distances count as this."""
 
 
 def round_releases(mechanism: Mechanism, pair: Pair, generator: np.random.Generator) -> Rounded:
@@ -36,18 +40,23 @@ def round_releases(mechanism: Mechanism, pair: Pair, generator: np.random.Genera
     rows = max(FEWEST_ROWS, SAMPLE // len(pair.first))
     inputs = np.resize(np.stack(pair.inputs), (rows, len(pair.first)))
     numbers = mechanism.release(inputs, noise_generator(generator)).astype(np.float64)
-    numbers[~((np.abs(numbers) >= SMALLEST) & (np.abs(numbers) <= LARGEST_NUMBER))] = np.nan
-    numbers[:, np.isnan(numbers).all(0)] = 1
-    sizes = np.nanmedian(np.abs(numbers), axis=0)
-    steps = numbers * _scale(numbers, sizes)
-    near = [(np.abs((steps - border + 0.5) % 1 - 0.5) < MARGIN).sum(0) for border in BORDERS]
-    return Rounded(mechanism, sizes, BORDERS[np.argmin(near, axis=0)])
+    numbers[~(np.abs(numbers) <= LARGEST_NUMBER)] = np.nan
+    numbers[:, np.isnan(numbers).all(0)] = 0
+    centers = np.nanmedian(numbers, axis=0)
+    distances = np.abs(numbers - centers)
+    distances[~(distances >= SMALLEST)] = np.nan
+    distances[:, np.isnan(distances).all(0)] = 1
+    sizes = np.nanmedian(distances, axis=0)
+    steps = numbers * _scale(numbers, centers, sizes)
+    nearest = [np.nanmin(np.abs((steps - border + 0.5) % 1 - 0.5), axis=0) for border in BORDERS]
+    return Rounded(mechanism, centers, sizes, BORDERS[np.argmax(nearest, axis=0)])
 
 
-def _scale(numbers: Array, sizes: Array) -> Array:
+def _scale(numbers: Array, centers: Array, sizes: Array) -> Array:
     """Return steps per unit, a power of ten for each number, float (..., d)."""
-    digits = np.log10(np.clip(np.abs(numbers), sizes, LARGEST_NUMBER))
-    scale: Array = 10.0 ** (DIGITS - 1 - np.floor(digits + DECADE))
+    distances = np.clip(np.abs(numbers - centers), sizes, LARGEST_NUMBER)
+    largest = np.maximum(distances * 10.0 ** (MOST_DIGITS - DIGITS), np.abs(numbers))
+    scale: Array = 10.0 ** (MOST_DIGITS - 1 - np.floor(np.log10(largest) + DECADE))
     return scale
 
 
@@ -56,8 +65,10 @@ class Rounded(MechanismDefaults):
     """A mechanism whose releases are rounded."""
 
     mechanism: Mechanism
+    centers: Array
+    """Median of the numbers of each coordinate, float (d,)."""
     sizes: Array
-    """Typical size of the numbers of each coordinate, float (d,)."""
+    """Median distance from the center, of the numbers that have one, float (d,)."""
     borders: Array
     """Share of a step up to which the numbers of each coordinate are rounded down, float (d,)."""
 
@@ -84,8 +95,12 @@ class Rounded(MechanismDefaults):
         return self.rounded(self.mechanism.release(values, generator))
 
     def rounded(self, released: Array) -> Array:
-        """Return releases rounded, float (..., d)."""
+        """Return releases rounded, float64 (..., d)."""
         numbers = released.astype(np.float64)
-        scale = _scale(numbers, self.sizes)
-        rounded: Array = np.ceil(numbers * scale - self.borders) / scale
-        return rounded.astype(np.result_type(released.dtype, np.float32))
+        scale = _scale(numbers, self.centers, self.sizes)
+        rounded: Array = np.ceil(numbers * scale - self.borders) / scale + 0.0  # no negative 0
+        return rounded
+
+    def before(self, function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+        """Return a function of rounded releases as a function of releases."""
+        return lambda released: function(self.rounded(released))

@@ -126,9 +126,9 @@ def coin_flip_releases(
 
 
 def noise_generator(generator: np.random.Generator) -> np.random.Generator:
-    """Return a new generator for a mechanism, which may copy it, so it must not be that of the coins."""
-    (noise,) = generator.spawn(1)
-    return noise
+    """Return a new generator for a mechanism. A mechanism may copy it, and would know the coins of the given one."""
+    (child,) = generator.spawn(1)
+    return np.random.default_rng(child.integers(2**63, size=4))  # a child itself names its parent
 
 
 def releases(release: Release, values: Array, draws: int, generator: np.random.Generator) -> Iterator[Array]:

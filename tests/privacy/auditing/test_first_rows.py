@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakboard.privacy.auditing.events import corners
+from leakboard.privacy.auditing.events import Pair, corners
 from leakboard.privacy.auditing.first_rows import FEW_ROWS, audit_first_rows
 from leakboard.privacy.mechanisms.broken import RandomBits
 from leakboard.privacy.mechanisms.textbook import DiscreteLaplace, Gaussian, Laplace
@@ -42,3 +42,14 @@ def test_sound_mechanisms_are_accused_no_more_often_than_stated(mechanism):
     rng, audits = np.random.default_rng(1), 60
     bounds = [audit_first_rows(mechanism, corners(1)[0], rng, 0.2).epsilon for _ in range(audits)]
     assert sum(bound > mechanism.epsilon for bound in bounds) <= stats.binom(audits, 0.2).ppf(0.999)
+
+
+def test_last_bits_break_no_ties():
+    """0.15 is as far from 0 as from 0.3; one last bit less is nearer 0."""
+
+    class Tied(Laplace):
+        def release(self, values, generator):
+            return np.where(values == 0, np.nextafter(0.15, 0), 0.15)
+
+    pair = Pair("given", np.zeros(1), np.full(1, 0.3))
+    assert audit_first_rows(Tied(1.0, 1.0), pair, np.random.default_rng(0), 0.005).epsilon == 0
