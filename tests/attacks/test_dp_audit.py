@@ -19,7 +19,7 @@ from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.publications import fit, publish
 from leakboard.privacy.auditing.audit import audit
-from leakboard.privacy.auditing.calls import CALLS
+from leakboard.privacy.auditing.calls import CALLS, run_calls
 from leakboard.privacy.auditing.events import corners
 from leakboard.privacy.mechanisms.cube import CubeRelease
 from leakboard.randomness import Streams
@@ -115,6 +115,23 @@ def test_rounding_errors_of_clipped_noise_on_a_grid_are_no_leak(monkeypatch):
 
     monkeypatch.setattr(FittedMechanism, "release", release)
     assert 0.1 < bound_of("laplace", dimension=8, budget=4_000_000) <= 1.0
+
+
+@pytest.mark.parametrize("name", ["laplace", "shared_by_rows"])
+def test_last_bits_change_no_answer_of_the_chosen_test(name, reviews):
+    """The test of single rows and its curve, and the test of calls, see rounded releases."""
+    side = side_of(Mechanism(name=name, epsilon=1.0), ZerosAndOnes(dimension=2).load())
+    view = ReleasesView(side.published.claim, side.auxiliary, Oracle(side, side.auxiliary))
+    chosen = DpAudit(pairs="corners", budget=100_000, calls=FEW_CALLS).fit(view, 0)
+    rng = np.random.default_rng(0)
+    if name == "laplace":
+        releases = rng.laplace(0, 2, (1000, 2))
+        for answer in (chosen.holds, chosen.curve.score):
+            assert np.mean(answer(releases) == answer(releases + 1e-5)) > 0.9
+    else:
+        calls, _ = run_calls(view.mechanism, chosen.test.pair, 100, rng)
+        moved = dataclasses.replace(calls, released=calls.released + 1e-12)
+        assert np.array_equal(chosen.test.function(calls), chosen.test.function(moved))
 
 
 @pytest.mark.slow
