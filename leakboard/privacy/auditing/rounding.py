@@ -31,6 +31,9 @@ is farthest. Of equal numbers at a border, the last bits would decide."""
 DECADE = 1e-6
 """Numbers that are less than this below a power of ten, as a decimal logarithm, are rounded like the power. Otherwise
 the results would differ in their last bit."""
+LOWEST = -308
+POWERS = 10.0 ** np.arange(LOWEST, 1 - LOWEST)
+"""Powers of ten from the lowest exponent; a table is faster than computing them."""
 SMALLEST = 1e-300
 """Smaller distances count as this."""
 
@@ -56,7 +59,9 @@ def _scale(numbers: Array, centers: Array, sizes: Array) -> Array:
     """Return steps per unit, a power of ten for each number, float (..., d)."""
     distances = np.clip(np.abs(numbers - centers), sizes, LARGEST_NUMBER)
     largest = np.maximum(distances * 10.0 ** (MOST_DIGITS - DIGITS), np.abs(numbers))
-    scale: Array = 10.0 ** (MOST_DIGITS - 1 - np.floor(np.log10(largest) + DECADE))
+    with np.errstate(invalid="ignore"):  # NaN stays NaN whatever its scale
+        exponents = MOST_DIGITS - 1 - np.floor(np.log10(largest) + DECADE).astype(int)
+    scale: Array = POWERS.take(exponents - LOWEST, mode="clip")
     return scale
 
 
