@@ -34,6 +34,8 @@ the results would differ in their last bit."""
 LOWEST = -308
 POWERS = 10.0 ** np.arange(LOWEST, 1 - LOWEST)
 """Powers of ten from the lowest exponent; a table is faster than computing them."""
+TOO_LARGE = 1e30
+"""Numbers from this on teach no size: 1e30 stands for NaN and infinity."""
 SMALLEST = 1e-300
 """Smaller distances count as this."""
 
@@ -43,7 +45,7 @@ def round_releases(mechanism: Mechanism, pair: Pair, generator: np.random.Genera
     rows = max(FEWEST_ROWS, SAMPLE // len(pair.first))
     inputs = np.resize(np.stack(pair.inputs), (rows, len(pair.first)))
     numbers = mechanism.release(inputs, noise_generator(generator)).astype(np.float64)
-    numbers[~(np.abs(numbers) <= LARGEST_NUMBER)] = np.nan
+    numbers[~(np.abs(numbers) < TOO_LARGE)] = np.nan
     numbers[:, np.isnan(numbers).all(0)] = 0
     centers = np.nanmedian(numbers, axis=0)
     distances = np.abs(numbers - centers)

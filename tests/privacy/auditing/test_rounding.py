@@ -115,6 +115,12 @@ def test_whole_numbers_of_three_digits_stay():
     assert (rounding_of(values)(values) == values).all()
 
 
+def test_numbers_that_stand_for_nan_do_not_count_however_many():
+    values = np.where(rng().random((N, 1)) < 0.6, 1e30, rng().laplace(0, 1, (N, 1)))
+    assert np.abs(learned(values).centers) < 1
+    assert learned(values).sizes < 1
+
+
 def test_zero_has_no_sign():
     assert not np.signbit(rounding_of(np.ones((N, 1)))(np.zeros((2, 1)))).any()
 
