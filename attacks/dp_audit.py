@@ -120,7 +120,7 @@ class DpAudit(ReleaseAudit):
         else:
             neighbours = PAIRS[claim.unit](dimension, np.float32)
             inner = INNER_PAIRS[claim.unit](dimension, rng, np.float32)
-        mechanism = round_releases(view.mechanism, neighbours[0], rng)
+        mechanism = round_releases(view.mechanism, neighbours + inner, rng)
         with_corners = self.pairs != "sentences"
         with_sentences = self.pairs != "corners" and claim.unit in ("word", "document") and _can_compare(view)
         self._check_budget(dimension, max(with_corners * len(neighbours + inner), with_sentences * self.worst))

@@ -252,10 +252,10 @@ def audit(
             # no release may come before the first rows
             first_error = FIRST_ROWS_ERROR * (1 - confidence)
             first_rows = audit_first_rows(mechanism, neighbours[0], rng, first_error)
-            mechanism = round_releases(mechanism, neighbours[0], rng)
-        if unusual:
-            usable, notes = accepted(mechanism, unusual, rng)
-            more_pairs += usable
+            if unusual:
+                usable, notes = accepted(mechanism, unusual, rng)
+                more_pairs += usable
+            mechanism = round_releases(mechanism, neighbours + more_pairs, rng)
         result = auditing.audit(
             mechanism,
             neighbours,

@@ -113,7 +113,7 @@ LEAKS = [
 
 def rounded(mechanism, dimension):
     """Return a mechanism that rounds its releases, as users' audits do."""
-    return round_releases(mechanism, corners(dimension)[0], np.random.default_rng(1))
+    return round_releases(mechanism, corners(dimension)[:1], np.random.default_rng(1))
 
 
 def audited(mechanism, dimension, draws, seed=0, **options):
