@@ -18,7 +18,7 @@ from leakboard.mechanism import MechanismDefaults
 from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.publications import fit, publish
-from leakboard.privacy.auditing.audit import audit
+from leakboard.privacy.auditing.audit import BUDGET, audit
 from leakboard.privacy.auditing.calls import CALLS, run_calls
 from leakboard.privacy.auditing.events import corners
 from leakboard.privacy.auditing.rounding import Rounded
@@ -369,6 +369,13 @@ class TestCalls:
         assert (result.claim.epsilon, result.audited.unit) == (1.0, "vector")
 
     @pytest.mark.slow
+    @pytest.mark.parametrize("seed", [3, 4])
+    def test_noise_that_rows_share_is_found_though_rows_of_a_call_refute_the_claim_by_luck(self, seed):
+        """Single rows promised 8.5 three times, and then proved 4."""
+        metrics = of_calls("shared_by_rows", CALLS, epsilon=5.0, seed=seed, budget=BUDGET)
+        assert metrics["attack_score"].value > 5
+
+    @pytest.mark.slow
     def test_the_sanity_check_is_next_to_the_bound_of_calls(self):
         metrics = of_calls("shared_by_rows", repeats=500)
         assert metrics["plug_in_loss"].n == 500
@@ -385,15 +392,16 @@ class TestCalls:
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
-        ("rows", "by_calls"), [([0.5], True), ([2.0], True), ([7.0, 7.0], False), ([9.0, 3.0], True)]
+        ("rows", "by_calls"),
+        [([0.5], True), ([2.0], True), ([7.0, 7.0, 2.0], False), ([7.0, 7.0, 0.5], True), ([9.0, 3.0], True)],
     )
     def test_the_larger_bound_is_tested(self, rows, by_calls, monkeypatch):
-        """Calls prove 5.2 for noise that rows share; rows may exceed that once by luck."""
+        """Calls prove 5.2 for noise that rows share. Rows of the same calls may exceed that by luck, rows alone not."""
         bounds = iter(rows)
         monkeypatch.setattr(dp_audit, "bound_on_fresh_draws", lambda *arguments: next(bounds))
         assert ("canaries" in of_calls("shared_by_rows")) == by_calls
 
-    def test_calls_are_tried_if_fresh_rows_do_not_confirm_a_certain_event(self, monkeypatch):
+    def test_the_choice_goes_on_if_fresh_rows_do_not_confirm_a_certain_event(self, monkeypatch):
         errors, choose = [], dp_audit.choose_event
 
         def spy(*arguments, certain_error, **options):
