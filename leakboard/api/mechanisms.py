@@ -170,8 +170,7 @@ def audit(
             or a function of two inputs. Vectors are tried at several distances; for ``angular`` they have length 1.
             None: epsilon is claimed for all neighbours.
         pairs: neighbouring vectors, (d,) each, by the claim. None: corners and inner points of the unit cube, for a
-            mechanism that claims epsilon for any two vectors with coordinates in [0, 1]. Releases are rounded to digits
-            that the first pair decides, so audit pairs of very different numbers by themselves.
+            mechanism that claims epsilon for any two vectors with coordinates in [0, 1].
         domain: ``any`` where the mechanism claims epsilon for any vectors, since it clips them. Then vectors outside
             the cube are tried, too, with NaN and infinity. An error that it raises for them is noted, and is no leak.
             NaN and infinity in a release count as 1e30. With ``pairs`` or ``distance`` only ``cube`` is allowed.

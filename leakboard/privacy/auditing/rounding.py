@@ -8,8 +8,7 @@ add no loss.
 
 Theorem. Let two numbers be t apart, and add Laplace noise of scale s to both. Whatever is computed from the sums, its
 probabilities differ by a factor of at most exp(t / s) (Dwork et al. 2006, proposition 1). So rounding errors far below
-s show nothing, wherever the borders of rounding are. (The scale changes with the number, by less than t / 1,000. This
-is not counted.)
+s show nothing, wherever the borders of rounding are. The scale itself changes by at most t / 10,000, which we neglect.
 
 What lies below the last digit is not audited.
 """
