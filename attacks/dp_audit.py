@@ -37,6 +37,7 @@ from leakboard.logs import log_progress
 from leakboard.mechanism import Mechanism, MechanismDefaults
 from leakboard.metrics.audits import ERROR, verdict_error
 from leakboard.privacy.auditing.audit import BUDGET, rounds
+from leakboard.privacy.auditing.bound import Finding
 from leakboard.privacy.auditing.calls import CALLS, ROWS, StatisticFunction, choose_statistic, run_statistic
 from leakboard.privacy.auditing.choosing import MIN_DRAWS, ChosenEvent, bound_on_fresh_draws, choose_event
 from leakboard.privacy.auditing.distances import DISTANCES, pairs_at_distances
@@ -81,10 +82,8 @@ INNER_PAIRS: Mapping[ReleaseUnit, Callable[[int, np.random.Generator, Any], list
 """Neighbours inside the cube, by the unit of the claim."""
 CERTAIN_SHARE = 1e-4
 """Share of a verdict's error at which a refuted claim ends the choice: a fresh test then hardly ever disagrees."""
-
-
 ALONE_DRAWS = 10_000
-"""Number of releases of each input, each by a call of its own, that must refute the claim too if calls do."""
+"""Number of releases of each input that check single rows. Each is a call of its own."""
 
 
 @attack(revision=8)
@@ -94,7 +93,8 @@ class DpAudit(ReleaseAudit):
     budget: Annotated[int, Field(ge=100_000), ALWAYS_NAMED] = BUDGET
     """Numbers (coordinates of releases) drawn to audit corners; also the largest number drawn to audit sentences.
 
-    Comparing events draws the releases of a test once more for each event; comparing with calls, up to twice.
+    Comparing events draws the releases of a test once more for each event; comparing with calls, up to twice, and
+    20,000 releases more.
     """
     calls: Annotated[Annotated[int, Field(ge=100)] | Literal[0], ALWAYS_NAMED] = CALLS
     """Number of calls that audit a corner as one of several rows, since rows may reveal each other; 0: no calls."""
@@ -124,10 +124,10 @@ class DpAudit(ReleaseAudit):
         else:
             neighbours = PAIRS[claim.unit](dimension, np.float32)
             inner = INNER_PAIRS[claim.unit](dimension, rng, np.float32)
-        mechanism = round_releases(view.mechanism, neighbours + inner, rng)
         with_corners = self.pairs != "sentences"
         with_sentences = self.pairs != "corners" and claim.unit in ("word", "document") and _can_compare(view)
         self._check_budget(dimension, max(with_corners * len(neighbours + inner), with_sentences * self.worst))
+        mechanism = round_releases(view.mechanism, neighbours + inner, rng)
         events: list[ChosenEvent] = []
         if with_corners:
             log_progress("corners of the domain")
@@ -149,8 +149,8 @@ class DpAudit(ReleaseAudit):
         if self.calls and with_corners:
             log_progress("calls of several rows")
             statistic = choose_statistic(mechanism, neighbours, rng, self.calls)
-            promise = run_statistic(mechanism, statistic, self.calls, rng, verdict_error(claim.delta)).epsilon
-            if promise > mechanism.epsilon and not _prove_more(view, best, mechanism, rng, promise):
+            of_calls = partial(run_statistic, mechanism, statistic, self.calls, rng)
+            if _calls_are_better(view, best, mechanism, rng, of_calls):
                 details = f"{statistic.pair.name}, one row of {ROWS} in a call: {statistic.name}"
                 statistic = replace(statistic, function=_on_rounded_calls(statistic.function, mechanism))
                 return CallsDistinguisher(statistic, self.calls, details, repeats)
@@ -215,20 +215,30 @@ def _confirm(view: ReleasesView, chosen: ChosenEvent, mechanism: Rounded, rng: n
     return bound_on_fresh_draws(mechanism, chosen.event, chosen.draws, rng, verdict_error(view.claim.delta))
 
 
-def _prove_more(
-    view: ReleasesView, chosen: ChosenEvent, mechanism: Rounded, rng: np.random.Generator, promise: float
+def _calls_are_better(
+    view: ReleasesView,
+    chosen: ChosenEvent,
+    mechanism: Rounded,
+    rng: np.random.Generator,
+    of_calls: Callable[[float], Finding],
 ) -> bool:
-    """Return whether single rows prove more than calls promise, and refute the claim when they are called alone.
+    """Return whether to test calls, which refute the claim, instead of single rows.
 
-    If rows of a call share their noise, a rare event may refute the claim on some draws, and not on others.
+    ``of_calls`` tests fresh calls at an error. Calls are better if fresh rows prove less. They are also better if they
+    refute the claim beyond doubt, and rows that are called alone do not: rows that share noise may do so by luck.
     """
-    if any(_confirm(view, chosen, mechanism, rng) < promise for _ in range(2)):
+    error = verdict_error(view.claim.delta)
+    promise = of_calls(error).epsilon
+    if promise <= mechanism.epsilon:
         return False
-    if chosen.event.pair.first.dtype == object:
+    if any(_confirm(view, chosen, mechanism, rng) < promise for _ in range(2)):
         return True
+    if chosen.event.pair.first.dtype == object:  # encoding texts one at a time takes too long
+        return False
     alone = replace(mechanism, mechanism=_RowByRow(mechanism.mechanism))
-    bound = bound_on_fresh_draws(alone, chosen.event, ALONE_DRAWS, rng, verdict_error(view.claim.delta))
-    return bound > mechanism.epsilon
+    if bound_on_fresh_draws(alone, chosen.event, ALONE_DRAWS, rng, error) > mechanism.epsilon:
+        return False
+    return of_calls(CERTAIN_SHARE * error).epsilon > mechanism.epsilon
 
 
 def _neighbours(texts: Sequence[str], count: int, rng: np.random.Generator) -> list[tuple[str, str]]:

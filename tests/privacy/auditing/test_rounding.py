@@ -5,11 +5,14 @@ import pytest
 
 from leakboard.privacy.auditing import rounding
 from leakboard.privacy.auditing.events import Pair
-from leakboard.privacy.auditing.rounding import BORDERS, DECADE, DIGITS, Rounded, round_releases
+from leakboard.privacy.auditing.rounding import BORDERS, DECADE, DIGITS, MAX_CENTERS, Center, Rounded, round_releases
 from leakboard.privacy.mechanisms.textbook import Laplace
 
 N = 10_000
 OFFSETS = [0, 7.3333, 37.0553, 141.27, 1000.37, 31415.9]
+
+
+PAIR = Pair("given", np.array([0.0]), np.array([1.0]))
 
 
 def rng():
@@ -46,7 +49,7 @@ def rounding_of(numbers):
 
 def given(border):
     """Return rounding of distances from 0, at least 1, with one border."""
-    return Rounded(None, [(np.zeros(1), np.ones(1))], np.array([border]), rng())
+    return Rounded(None, [Center(np.zeros(1), np.ones(1))], np.array([border]), rng())
 
 
 def largest_error(numbers, multiples):
@@ -57,7 +60,7 @@ def largest_error(numbers, multiples):
 
 
 ERRORS = {np.float64: 1e-5, np.float32: 0.4}
-"""Largest allowed rounding error, as a share of the scale: a probability changes by a factor of 1.5 at most."""
+"""Largest rounding error, as a share of the scale: the probability of one number changes by a factor of 1.5 at most."""
 
 
 @pytest.mark.parametrize("dtype", ERRORS)
@@ -82,7 +85,7 @@ def test_the_noise_is_larger_than_the_errors_of_offsets(dtype, offset, subtracte
 
 
 @pytest.mark.parametrize("unit", np.random.default_rng(1).uniform(1, 10, 100))
-def test_so_it_is_in_single_precision_of_any_unit(unit):
+def test_the_noise_is_larger_than_the_errors_of_any_unit_in_single_precision(unit):
     values = steps(0.05, np.float32, 1, unit)
     assert largest_error(values, np.rint(values / unit / 0.05)) < ERRORS[np.float32]
 
@@ -97,11 +100,13 @@ def test_the_noise_hides_last_bits_at_a_border(border, with_noise, monkeypatch):
         monkeypatch.setattr(rounding, "DISTANCE_SPREAD", 0.0)
         monkeypatch.setattr(rounding, "NUMBER_SPREAD", 0.0)
     share, number = AT_BORDER[border]
-    below, above = (given(share).rounded(np.full((N, 1), number + error)) for error in (-1e-12, 1e-12))
-    middle = np.median(np.concatenate([below, above]))
-    difference = abs((below < middle).mean() - (above < middle).mean())
-    # five standard errors of the difference of two shares
-    assert difference < 5 * np.sqrt(0.5 / N) if with_noise else difference == 1
+    rounded = given(share).rounded
+    below, above = (rounded(np.full((N, 1), number + error)) < number for error in (-1e-12, 1e-12))
+    if with_noise:
+        # five standard errors of two independent shares
+        assert abs(below.mean() - above.mean()) < 5 * np.sqrt(0.5 / N)
+    else:
+        assert abs(below.mean() - above.mean()) == 1
 
 
 @pytest.mark.parametrize("change", [1.0, 3.0])
@@ -109,7 +114,8 @@ def test_the_noise_has_the_law_of_laplace(change):
     """At distance t, the share of numbers beyond the border is that of the theorem: half of exp(-t / s)."""
     scale = given(0.5).scale(np.array([[100.5]]))[0, 0]
     rounded = given(0.5).rounded(np.full((100_000, 1), 100.5 - change * scale))
-    assert (rounded > 100.25).mean() == pytest.approx(np.exp(-change) / 2, abs=0.006)
+    share = np.exp(-change) / 2
+    assert (rounded > 100.25).mean() == pytest.approx(share, abs=5 * np.sqrt(share * (1 - share) / 100_000))
 
 
 def test_the_border_is_where_no_number_is():
@@ -140,7 +146,7 @@ def test_an_offset_costs_no_digits_until_a_thousand_times_the_noise():
 def test_each_coordinate_has_its_own_digits_and_rare_large_numbers_do_not_count():
     values = rng().laplace(0, [1e-6, 1.0, 1e6], (N, 3))
     values[:: N // 200] = 1e30
-    sizes = learned(values).centers[0][1]
+    sizes = learned(values).centers[0].sizes
     # a fifth of the distances is below -ln 0.8 of the scale
     assert np.allclose(sizes, -np.log(0.8) * np.array([1e-6, 1.0, 1e6]), rtol=0.15)
 
@@ -152,7 +158,7 @@ def test_coordinates_of_one_number_have_the_digits_of_1(number):
 
 def test_rounding_errors_of_zero_become_zero():
     values = np.stack([rng().normal(0, 1e-17, N), rng().normal(0, 1, N)], axis=1)
-    assert np.abs(rounding_of(values)(values)[:, 0]).max() < 1e-14
+    assert (rounding_of(values)(values)[:, 0] == 0).all()
 
 
 def test_most_whole_numbers_of_three_digits_stay():
@@ -189,6 +195,43 @@ def test_each_pair_has_its_own_digits():
     for start, digit in ((5.0, 0.005), (5e4, 0.1)):
         values = start + np.resize([[0.0], [1.0]], (N, 1))
         assert np.abs(rounded(values) - values).mean() < digit
+
+
+@pytest.mark.parametrize("number", [9.1, 910.0, 9e-5])
+def test_rounding_errors_of_a_constant_become_one_number(number):
+    """Its errors, of up to ten times those of single precision, are far below the noise."""
+    values = number * (1 + rng().uniform(-6e-7, 6e-7, (N, 1)))
+    assert largest_error(values, np.zeros((N, 1))) < ERRORS[np.float32]
+    rounded = rounding_of(values)(values)
+    assert (rounded == np.median(rounded)).mean() > 0.98
+
+
+def test_large_numbers_elsewhere_cost_no_digits():
+    """They are in another coordinate, or in the releases of another pair."""
+    values = np.stack([rng().laplace(0, 1e13, N), rng().random(N)], axis=1)
+    assert np.abs(rounding_of(values)(values) - values)[:, 1].max() < 0.01
+
+    class OfTwoSizes(Laplace):
+        def release(self, values, generator):
+            return values * generator.random(values.shape)
+
+    pairs = [Pair("one", np.zeros(1), np.ones(1)), Pair("large", np.zeros(1), np.array([1e25]))]
+    rounded = round_releases(OfTwoSizes(1.0, 1.0), pairs, rng()).rounded
+    assert np.abs(rounded(values[:, 1:]) - values[:, 1:]).max() < 0.01
+
+
+def test_the_number_of_centers_is_limited():
+    pairs = [Pair("next", np.array([i]), np.array([i + 1.0])) for i in range(100)]
+    assert len(round_releases(Releasing(np.zeros((1, 1))), pairs, rng()).centers) == 1
+    noise = Laplace(1000.0, 1000.0)
+    assert len(round_releases(noise, pairs, rng()).centers) == MAX_CENTERS
+
+
+def test_releases_are_rounded():
+    values = np.resize([0.0, 1.0], (20, 1))
+    mechanism, noise = Laplace(1.0, 1.0), rng()
+    released = round_releases(mechanism, [PAIR], rng()).release(values, noise)
+    assert (released == round_releases(mechanism, [PAIR], rng()).rounded(mechanism.release(values, rng()))).all()
 
 
 def test_zero_has_no_sign():
