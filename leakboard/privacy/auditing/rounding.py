@@ -9,9 +9,10 @@ add no loss.
 Theorem. Let two numbers be t apart, and add Laplace noise of scale s to both. Then the probability of any result
 computed from the sums differs by a factor of at most exp(t / s) (Dwork et al. 2006, proposition 1). For several numbers
 the exponents add up. So rounding errors far below s show almost nothing, wherever the borders of rounding are. In
-single precision t / s may reach 0.4 for a number. The scale itself changes by at most t / 10,000, which we neglect.
+single precision t / s may reach 0.4 for a number, and more if an operation has larger numbers than its result. The
+scale itself changes by at most t / 10,000, which we neglect.
 
-What lies below the last digit is not audited.
+What lies below the last digit, or below the smallest size, is not audited.
 """
 
 from __future__ import annotations
@@ -53,9 +54,11 @@ SIZE_QUANTILE = 0.2
 NEGLIGIBLE, NEGLIGIBLE_OF_CENTER = 1e-6, 1e-5
 """Distances below these shares of the median distance and of the center do not count for its size: they may be rounding
 errors."""
-SMALLEST_SIZE, SMALLEST_BESIDE = 1e-12, 1e-14
-"""Smallest size, and smallest share of the largest size of any coordinate, if all numbers of the coordinate are smaller
-than this share. Less may be a rounding error of 0."""
+SMALLEST_SIZE, SMALLEST_BESIDE = 1e-12, 1e-10
+"""Smallest size, and smallest share of the largest size of any coordinate. A coordinate whose numbers are all smaller
+is rounded to 0, since they may be its rounding errors."""
+MEDIANS = 3
+"""Number of centers of each coordinate of an input."""
 MAX_CENTERS, COVERED = 16, 10.0
 """Largest number of centers. A center is left out if the others round its neighbourhood at most ten times as coarsely
 as it does."""
@@ -73,8 +76,8 @@ class Center(NamedTuple):
 def round_releases(mechanism: Mechanism, pairs: Sequence[Pair], generator: np.random.Generator) -> Rounded:
     """Learn from releases of all inputs of the pairs how to round, and return a mechanism that rounds.
 
-    Each input has two centers in each coordinate, since inputs may have numbers of very different size. The first is
-    the median. The second is the median of the other numbers, since the first may be a mark, such as -99,999.
+    Each input has its own centers, since inputs may have numbers of very different size. The first is the median. Each
+    further one is the median of the numbers that equal no center so far, since these may be marks, such as -99,999.
     """
     noise = noise_generator(generator)
     found = [center for pair in pairs for center in _centers([_sample(mechanism, side, noise) for side in pair.inputs])]
@@ -101,17 +104,16 @@ def _sample(mechanism: Mechanism, values: Array, noise: np.random.Generator) -> 
 
 
 def _centers(sides: Sequence[Array]) -> list[Center]:
-    """Return two centers of the releases of each input of a pair."""
-    medians = [np.nan_to_num(_quantile(side, 0.5)) for side in sides]
-    others = [np.where(side == median, np.nan, side) for side, median in zip(sides, medians, strict=True)]
-    centers = [Center(median, _size(sides, median)) for median in medians]
-    for side, median in zip(others, medians, strict=True):
-        center = _quantile(side, 0.5)
-        center = np.where(np.isnan(center), median, center)
-        centers.append(Center(center, _size(others, center)))
-    least = SMALLEST_BESIDE * max(float(center.sizes.max()) for center in centers)
+    """Return the centers of the releases of each input of a pair."""
     numbers = np.fmax.reduce([np.fmax.reduce(np.abs(side)) for side in sides])
-    smallest = np.where(numbers < least, np.maximum(least, SMALLEST_SIZE), SMALLEST_SIZE)
+    centers, medians = list[Center](), np.zeros((len(sides), sides[0].shape[1]))
+    for _ in range(MEDIANS):
+        found = np.stack([_quantile(side, 0.5) for side in sides])
+        medians = np.where(np.isnan(found), medians, found)
+        centers += [Center(median, _size(sides, median)) for median in medians]
+        sides = [np.where(side == median, np.nan, side) for side, median in zip(sides, medians, strict=True)]
+    least = max(SMALLEST_SIZE, SMALLEST_BESIDE * max(float(center.sizes.max()) for center in centers))
+    smallest = np.where(numbers < least, least * 10**DIGITS, SMALLEST_SIZE)
     return [Center(center.numbers, np.maximum(center.sizes, smallest)) for center in centers]
 
 
