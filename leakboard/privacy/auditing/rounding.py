@@ -54,7 +54,7 @@ SIZE_QUANTILE = 0.2
 NEGLIGIBLE, NEGLIGIBLE_OF_CENTER = 1e-6, 1e-5
 """Distances below these shares of the median distance and of the center do not count for its size: they may be rounding
 errors."""
-SMALLEST_SIZE, SMALLEST_BESIDE = 1e-12, 1e-10
+SMALLEST_SIZE, SMALLEST_BESIDE = 1e-12, 1e-13
 """Smallest size, and smallest share of the largest size of any coordinate. A coordinate whose numbers are all smaller
 is rounded to 0, since they may be its rounding errors."""
 MEDIANS = 3
