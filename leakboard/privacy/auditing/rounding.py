@@ -54,9 +54,10 @@ SIZE_QUANTILE = 0.2
 NEGLIGIBLE, NEGLIGIBLE_OF_CENTER = 1e-6, 1e-5
 """Distances below these shares of the median distance and of the center do not count for its size: they may be rounding
 errors."""
-SMALLEST_SIZE, SMALLEST_BESIDE = 1e-12, 1e-13
-"""Smallest size, and smallest share of the largest size of any coordinate. A coordinate whose numbers are all smaller
-is rounded to 0, since they may be its rounding errors."""
+SMALLEST_SIZE = 1e-12
+"""Smallest size. A coordinate whose numbers are all smaller is rounded to 0, since they may be its rounding errors."""
+SMALLEST_BESIDE, LARGEST_ERROR = 1e-5, 1e-6
+"""So is one whose numbers are all below `LARGEST_ERROR`, and below this share of the largest size of a coordinate."""
 MEDIANS = 3
 """Number of centers of each coordinate of an input."""
 MAX_CENTERS, COVERED = 16, 10.0
@@ -112,7 +113,8 @@ def _centers(sides: Sequence[Array]) -> list[Center]:
         medians = np.where(np.isnan(found), medians, found)
         centers += [Center(median, _size(sides, median)) for median in medians]
         sides = [np.where(side == median, np.nan, side) for side, median in zip(sides, medians, strict=True)]
-    least = max(SMALLEST_SIZE, SMALLEST_BESIDE * max(float(center.sizes.max()) for center in centers))
+    largest = max(float(center.sizes.max()) for center in centers)
+    least = max(SMALLEST_SIZE, min(LARGEST_ERROR, SMALLEST_BESIDE * largest))
     smallest = np.where(numbers < least, least * 10**DIGITS, SMALLEST_SIZE)
     return [Center(center.numbers, np.maximum(center.sizes, smallest)) for center in centers]
 

@@ -156,7 +156,7 @@ def test_coordinates_of_one_number_have_the_digits_of_1(number):
     assert rounding_of(np.full((20, 1), number))(np.array([[0.12344]])) == pytest.approx(0.12, abs=0.011)
 
 
-@pytest.mark.parametrize("size", [1e-17, 1e-13])
+@pytest.mark.parametrize("size", [1e-17, 1e-12, 1e-7])
 def test_rounding_errors_of_zero_become_zero(size):
     values = np.stack([rng().normal(0, size, N), rng().normal(0, 1, N)], axis=1)
     assert (rounding_of(values)(values)[:, 0] == 0).all()
