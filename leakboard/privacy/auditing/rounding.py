@@ -51,9 +51,11 @@ TOO_LARGE = 1e30
 """Numbers from this on teach nothing: 1e30 stands for NaN and infinity."""
 SIZE_QUANTILE = 0.2
 """Quantile of the distances from a center that is the center's size. Smaller distances are rounded like it."""
-NEGLIGIBLE, NEGLIGIBLE_OF_CENTER = 1e-6, 1e-5
-"""Distances below these shares of the median distance and of the center do not count for its size: they may be rounding
+NEGLIGIBLE = {0.5: 1e-5, 0.9: 1e-6}
+"""Distances below these shares of these quantiles of the distances do not count for the size: they may be rounding
 errors."""
+NEGLIGIBLE_OF_CENTER = 1e-5
+"""Nor do distances below this share of the center."""
 SMALLEST_SIZE = 1e-12
 """Smallest size. A coordinate whose numbers are all smaller is rounded to 0, since they may be its rounding errors."""
 SMALLEST_BESIDE, LARGEST_ERROR = 1e-5, 1e-6
@@ -123,7 +125,9 @@ def _size(sides: Sequence[Array], center: Array) -> Array:
     """Return the size of the distances of numbers from a center, float (d,)."""
     distances = np.abs(np.concatenate(sides) - center)
     distances[distances == 0] = np.nan
-    least = np.fmax(NEGLIGIBLE * _quantile(distances, 0.5), NEGLIGIBLE_OF_CENTER * np.abs(center))
+    least = NEGLIGIBLE_OF_CENTER * np.abs(center)
+    for quantile, share in NEGLIGIBLE.items():
+        least = np.fmax(least, share * _quantile(distances, quantile))
     distances[distances < least] = np.nan
     sizes = _quantile(distances, SIZE_QUANTILE)
     return np.where(np.isnan(sizes), np.maximum(1.0, np.abs(center)), sizes)

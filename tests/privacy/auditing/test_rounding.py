@@ -179,7 +179,7 @@ def test_numbers_that_stand_for_nan_do_not_count_however_many():
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.8])
 @pytest.mark.parametrize("scale", [0, 0.25])
 def test_marks_for_missing_numbers_cost_no_digits(marks, share, scale):
-    numbers = 0.37 + rng().laplace(0, scale, (N, 1)) if scale else np.resize([[0.37], [0.38]], (N, 1))
+    numbers = 0.37 + rng().laplace(0, scale, (N, 1)) if scale else np.resize([[0.3], [0.9]], (N, 1))
     values = np.where(rng().random((N, 1)) < share, np.resize(marks, (N, 1)), numbers)
     change = np.abs(rounding_of(values)(values) - values)[values > -100]
     assert np.median(change) < 0.005
@@ -197,6 +197,15 @@ def test_each_pair_has_its_own_digits():
     for start, digit in ((5.0, 0.005), (5e4, 0.1)):
         values = start + np.resize([[0.0], [1.0]], (N, 1))
         assert np.abs(rounded(values) - values).mean() < digit
+
+
+@pytest.mark.parametrize(("size", "error"), [(1.0, 3e-7), (255.0, 3e-14)])
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_rounding_errors_beside_noise_are_far_below_the_added_noise(size, error, share):
+    """A residual is 0 but for rounding errors, and some of the rows have noise."""
+    errors = error * rng().integers(-2, 3, (N, 1))
+    values = np.where(rng().random((N, 1)) < share, rng().laplace(0, size, (N, 1)), errors)
+    assert (rounding_of(values)(errors) == 0).mean() > 0.98
 
 
 @pytest.mark.parametrize("number", [9.1, 910.0, 9e-5])
