@@ -91,6 +91,7 @@ def round_releases(mechanism: Mechanism, pairs: Sequence[Pair], generator: np.ra
             break
         centers.append(found[int(np.argmax(coarseness))])
     nearest = np.full((len(BORDERS), len(pairs[0].first)), np.nan)
+    # new releases, since those of all wide pairs together may not fit into memory
     for numbers in (_sample(mechanism, side, noise) for pair in pairs for side in pair.inputs):
         steps = numbers * _steps_per_unit(numbers, centers)
         for border, smallest in zip(BORDERS, nearest, strict=True):
